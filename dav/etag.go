@@ -1,0 +1,83 @@
+package dav
+
+import "strings"
+
+// etagList is the value of an If-Match or If-None-Match header (RFC 9110
+// sections 13.1.1 and 13.1.2): "*", or entity-tags of which one must match.
+type etagList struct {
+	sent bool
+	any  bool
+	tags []string // as sent, quotes and W/ included
+}
+
+// parseETags reads all lines of the header. Parts that are no entity-tag, such
+// as an unquoted word, are dropped: they can't match and, since a client put
+// them there to keep its own stack quiet, must not fail the request either.
+func parseETags(values []string) etagList {
+	l := etagList{sent: len(values) > 0}
+	for _, line := range values {
+		for line = trimETagList(line); line != ""; line = trimETagList(line) {
+			var tag string
+			tag, line = cutETag(line)
+			switch {
+			case tag == "*":
+				l.any = true
+			case strings.HasSuffix(tag, `"`):
+				l.tags = append(l.tags, tag)
+			}
+		}
+	}
+	return l
+}
+
+func trimETagList(s string) string { return strings.TrimLeft(s, " \t,") }
+
+// cutETag cuts the first member off a list of entity-tags. A member that is
+// none is returned without its blanks and never ends in a quote.
+func cutETag(s string) (tag, rest string) {
+	quoted := strings.TrimPrefix(s, "W/")
+	if strings.HasPrefix(quoted, `"`) {
+		if end := strings.IndexByte(quoted[1:], '"'); end >= 0 {
+			cut := len(s) - len(quoted) + end + 2
+			return s[:cut], s[cut:]
+		}
+	}
+	tag, rest, _ = strings.Cut(s, ",")
+	return strings.TrimRight(tag, " \t\""), rest
+}
+
+// present reports whether the header was sent at all; one without a usable
+// part was, and matches nothing.
+func (l etagList) present() bool { return l.sent }
+
+// star reports whether the header is "*", which any existing resource matches.
+func (l etagList) star() bool { return l.any }
+
+// matchStrong reports whether a listed tag equals etag, the quoted entity-tag of
+// the resource, by strong comparison (RFC 9110 section 8.8.3.2): for If-Match.
+// It does not look at star. An empty etag matches nothing.
+func (l etagList) matchStrong(etag string) bool {
+	if etag == "" || strings.HasPrefix(etag, "W/") {
+		return false
+	}
+	for _, tag := range l.tags {
+		if tag == etag {
+			return true
+		}
+	}
+	return false
+}
+
+// matchWeak is matchStrong by weak comparison: for If-None-Match.
+func (l etagList) matchWeak(etag string) bool {
+	if etag == "" {
+		return false
+	}
+	etag = strings.TrimPrefix(etag, "W/")
+	for _, tag := range l.tags {
+		if strings.TrimPrefix(tag, "W/") == etag {
+			return true
+		}
+	}
+	return false
+}
