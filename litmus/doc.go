@@ -1,0 +1,37 @@
+// Package litmus runs the real program against the clients that the world has.
+//
+// The other packages test themselves with requests of their own making. Here bin/holdfast is built,
+// started on a free port of the loopback, and driven by programs that know nothing of it:
+//
+//   - litmus, the WebDAV test suite, in two versions, with and without a login, on every kind of blob
+//     store. Its lines are parsed (ParseSuite) and compared with testdata/baseline.txt in both
+//     directions (Baseline). The baseline names tests; it has no way to say that one may fail, warn or
+//     be skipped.
+//   - a lock bomb: twenty clients that lock and unlock side by side, as litmus' own does it, but with a
+//     login and with a look at what is left.
+//   - rclone, davfs2, cadaver and curl, each on names that break careless servers: spaces, "#", "%",
+//     "+", "&", characters beyond the basic plane, composed and decomposed accents. What a client did
+//     is checked by a GET that it has no part in.
+//
+// # Where the programs come from
+//
+// .ci/setup brings them: the releases of the machine's own Debian, and a root folder of Debian unstable
+// with current ones. A program of that root folder runs in a mount and process namespace of its own
+// that ends with the test, so neither a FUSE mount nor a process can outlive it, even if the test is
+// killed.
+//
+// A program that is missing is a skip on a laptop and a failure in CI (HOLDFAST_CI set); need, in the
+// tests, is the only place that decides it.
+//
+// # Settings
+//
+//	HOLDFAST_CI        set: a missing program is a failure
+//	HOLDFAST_CACHE     folder of the root folder and of built programs, ~/.cache/holdfast
+//	HOLDFAST_PROGRAM   path of a program to test in place of the one built from this module
+//	HOLDFAST_RACE      set: build the program with the race detector
+//	HOLDFAST_LOCKBOMB  rounds of each client of the lock bomb, 200
+//
+// The flag -update writes the baseline anew from what litmus reports.
+//
+// The server never learns who is asking: no request may be recognised by litmus' X-Litmus header.
+package litmus

@@ -1,0 +1,186 @@
+package litmus
+
+import (
+	"context"
+	"flag"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+var update = flag.Bool("update", false, "write testdata/baseline.txt from what litmus reports")
+
+// built is the path of the program under test; buildFolder holds it.
+var (
+	buildFolder string
+	built       = sync.OnceValues(func() (string, error) {
+		if path := os.Getenv("HOLDFAST_PROGRAM"); path != "" {
+			return path, nil
+		}
+		return Build(context.Background(), buildFolder, os.Getenv("HOLDFAST_RACE") != "")
+	})
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	folder, err := os.MkdirTemp("", "holdfast-litmus-")
+	if err != nil {
+		panic(err)
+	}
+	buildFolder = folder
+	status := m.Run()
+	os.RemoveAll(folder)
+	os.Exit(status)
+}
+
+// server is the program under test with the credentials of a test. An empty user means that the program
+// runs with --anonymous and is asked without credentials.
+type server struct {
+	*Program
+	user, password string
+}
+
+const (
+	testUser     = "admin"
+	testPassword = "correct-horse-battery"
+)
+
+// anonymous are the flags of a server that is asked without credentials.
+var anonymous = []string{"--anonymous"}
+
+// startServer starts the program. When the test ends it is stopped, and the test fails if the program
+// ends badly or logged an error.
+func startServer(t *testing.T, b backing, args ...string) *server {
+	t.Helper()
+	path, err := built()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Path: path, Data: t.TempDir(), Password: testPassword, Args: append(args, b.args...), Env: b.env}
+	p, err := Start(context.WithoutCancel(t.Context()), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	s := &server{Program: p, user: testUser, password: testPassword}
+	for _, arg := range args {
+		if arg == "--anonymous" {
+			s.user, s.password = "", ""
+		}
+	}
+	return s
+}
+
+// dav returns the URL of a resource in the personal workspace, each segment percent-encoded.
+func (s *server) dav(segments ...string) string { return s.URL + davPath(segments...) }
+
+// davPath returns the path of a resource in the personal workspace, each segment percent-encoded.
+func davPath(segments ...string) string {
+	path := "/dav"
+	for _, segment := range segments {
+		path += "/" + url.PathEscape(segment)
+	}
+	return path
+}
+
+// credentials are the arguments that litmus takes after the URL.
+func (s *server) credentials() []string {
+	if s.user == "" {
+		return nil
+	}
+	return []string{s.user, s.password}
+}
+
+// reply is what came back from the server.
+type reply struct {
+	status int
+	header http.Header
+	body   string
+}
+
+// client has no part in what the outside programs do; it also keeps enough connections for the lock bomb.
+var client = &http.Client{
+	Timeout:   60 * time.Second,
+	Transport: &http.Transport{MaxIdleConnsPerHost: 32, DisableCompression: true},
+}
+
+// do sends a request with the header given as pairs of name and value.
+func (s *server) do(t *testing.T, method, target, body string, header ...string) reply {
+	t.Helper()
+	r, err := s.try(method, target, body, header...)
+	if err != nil {
+		t.Fatalf("%s %s: %v", method, target, err)
+	}
+	return r
+}
+
+// try is do for other goroutines than the test's own.
+func (s *server) try(method, target, body string, header ...string) (reply, error) {
+	r, err := http.NewRequest(method, target, strings.NewReader(body))
+	if err != nil {
+		return reply{}, err
+	}
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	if s.user != "" {
+		r.SetBasicAuth(s.user, s.password)
+	}
+	answer, err := client.Do(r)
+	if err != nil {
+		return reply{}, err
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return reply{}, err
+	}
+	return reply{status: answer.StatusCode, header: answer.Header, body: string(text)}, nil
+}
+
+// holds fails the test unless a GET of the resource answers 200 with the content.
+func (s *server) holds(t *testing.T, content string, segments ...string) {
+	t.Helper()
+	r := s.do(t, "GET", s.dav(segments...), "")
+	if r.status != http.StatusOK || r.body != content {
+		t.Errorf("GET %s: %d with %s, want 200 with %s", davPath(segments...), r.status, clip(r.body), clip(content))
+	}
+}
+
+// lacks fails the test unless a GET of the resource answers 404.
+func (s *server) lacks(t *testing.T, segments ...string) {
+	t.Helper()
+	if r := s.do(t, "GET", s.dav(segments...), ""); r.status != http.StatusNotFound {
+		t.Errorf("GET %s: %d with %s, want 404", davPath(segments...), r.status, clip(r.body))
+	}
+}
+
+// eventually waits until the condition holds, for clients that finish their work in the background.
+func eventually(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	for !condition() {
+		if time.Now().After(deadline) {
+			t.Fatalf("not after 20 s: %s", what)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// clip shortens a text for a message.
+func clip(text string) string {
+	const longest = 200
+	if len(text) > longest {
+		return strings.ToValidUTF8(text[:longest], "") + "..."
+	}
+	return text
+}
