@@ -17,14 +17,14 @@ func parseETags(values []string) etagList {
 	l := etagList{sent: len(values) > 0}
 	for _, line := range values {
 		for line = trimETagList(line); line != ""; line = trimETagList(line) {
-			var tag string
-			tag, line = cutETag(line)
+			tag, rest, quoted := cutETag(line)
 			switch {
+			case quoted:
+				l.tags = append(l.tags, tag)
 			case tag == "*":
 				l.any = true
-			case strings.HasSuffix(tag, `"`):
-				l.tags = append(l.tags, tag)
 			}
+			line = rest
 		}
 	}
 	return l
@@ -32,18 +32,28 @@ func parseETags(values []string) etagList {
 
 func trimETagList(s string) string { return strings.TrimLeft(s, " \t,") }
 
-// cutETag cuts the first member off a list of entity-tags. A member that is
-// none is returned without its blanks and never ends in a quote.
-func cutETag(s string) (tag, rest string) {
-	quoted := strings.TrimPrefix(s, "W/")
-	if strings.HasPrefix(quoted, `"`) {
-		if end := strings.IndexByte(quoted[1:], '"'); end >= 0 {
-			cut := len(s) - len(quoted) + end + 2
-			return s[:cut], s[cut:]
-		}
+// cutETag cuts the first member off a list of entity-tags: an entity-tag, or
+// whatever stands before the next comma.
+func cutETag(s string) (tag, rest string, quoted bool) {
+	if n := etagLen(s); n > 0 {
+		return s[:n], s[n:], true
 	}
 	tag, rest, _ = strings.Cut(s, ",")
-	return strings.TrimRight(tag, " \t\""), rest
+	return trimOWS(tag), rest, false
+}
+
+// etagLen returns the length of the entity-tag s begins with, 0 if it begins
+// with none.
+func etagLen(s string) int {
+	opaque, ok := strings.CutPrefix(strings.TrimPrefix(s, "W/"), `"`)
+	if !ok {
+		return 0
+	}
+	end := strings.IndexByte(opaque, '"')
+	if end < 0 {
+		return 0
+	}
+	return len(s) - len(opaque) + end + 1
 }
 
 // present reports whether the header was sent at all; one without a usable

@@ -202,17 +202,12 @@ func (p *ifParser) codedURL() (string, error) {
 func (p *ifParser) entityTag() (string, error) {
 	p.rest = p.rest[1:]
 	p.blanks(" \t")
-	quoted := strings.TrimPrefix(p.rest, "W/")
-	end := -1
-	if strings.HasPrefix(quoted, `"`) {
-		end = strings.IndexByte(quoted[1:], '"')
-	}
-	if end < 0 {
+	n := etagLen(p.rest)
+	if n == 0 {
 		return "", badRequest("the If header has a malformed entity-tag")
 	}
-	cut := len(p.rest) - len(quoted) + end + 2
-	tag := p.rest[:cut]
-	p.rest = p.rest[cut:]
+	tag := p.rest[:n]
+	p.rest = p.rest[n:]
 	p.blanks(" \t")
 	if !strings.HasPrefix(p.rest, "]") {
 		return "", badRequest("the If header has an entity-tag that is not closed")

@@ -250,8 +250,10 @@ func (r *xmlReader) root() (xmlName, error) {
 
 // finish reads the rest of a document whose root has been closed.
 func (r *xmlReader) finish() error {
-	_, err := r.next()
-	return err
+	if _, err := r.next(); err != nil {
+		return err
+	}
+	return r.checkWideNames()
 }
 
 // eachChild calls visit for every element inside the one just opened, up to and

@@ -1,6 +1,8 @@
 package dav
 
 import (
+	"encoding/xml"
+	"io"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -53,6 +55,7 @@ type xmlScanner struct {
 	empty bool      // the last start tag was <a/>
 	text  string    // of the last text or CDATA token
 	raw   string    // the same before references were resolved
+	wide  bool      // a name beyond ASCII was seen
 }
 
 // malformed is the answer to every violation of XML's grammar.
@@ -139,6 +142,7 @@ func (s *xmlScanner) scanInstruction() error {
 		return malformed("a processing instruction is not closed")
 	}
 	target := content[:nameLen(content)]
+	s.wide = s.wide || !isASCII(target)
 	if target == "" || strings.Contains(target, ":") || strings.EqualFold(target, "xml") {
 		return malformed("a processing instruction has a bad target")
 	}
@@ -239,6 +243,7 @@ func (s *xmlScanner) scanName(name *qname) error {
 	rest := s.src[s.pos:]
 	n := nameLen(rest)
 	s.pos += n
+	s.wide = s.wide || !isASCII(rest[:n])
 	prefix, local, colon := strings.Cut(rest[:n], ":")
 	if !colon {
 		prefix, local = "", prefix
@@ -268,6 +273,34 @@ func (s *xmlScanner) accept(c byte) bool {
 }
 
 func isXMLSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
+
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+// checkWideNames decides on names beyond ASCII by the tables of encoding/xml,
+// which are those of XML 1.0's fourth edition, and expat's. The fifth allows
+// more, but a property with such a name would make every listing it appears in
+// unreadable to clients that use these parsers.
+func (s *xmlScanner) checkWideNames() error {
+	if !s.wide {
+		return nil
+	}
+	d := xml.NewDecoder(strings.NewReader(s.src))
+	for {
+		switch _, err := d.RawToken(); {
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return malformed("a tag or attribute has a bad name")
+		}
+	}
+}
 
 // isBlank reports whether s is white space by XML's definition.
 func isBlank(s string) bool {
@@ -335,24 +368,16 @@ func isXMLChar(r rune) bool {
 }
 
 // nameLen returns the length of the XML name (section 2.3) s begins with, 0 if
-// it begins with none.
+// it begins with none. Beyond ASCII it takes every character; checkWideNames
+// has the last word on those.
 func nameLen(s string) int {
-	n := 0
-	for n < len(s) {
-		if c := s[n]; c < utf8.RuneSelf {
-			if !asciiNameStart(c) && (n == 0 || !asciiNameRest(c)) {
-				break
-			}
-			n++
-			continue
+	for i := range len(s) {
+		c := s[i]
+		if c < utf8.RuneSelf && !asciiNameStart(c) && (i == 0 || !asciiNameRest(c)) {
+			return i
 		}
-		r, size := utf8.DecodeRuneInString(s[n:])
-		if !isNameStart(r) && (n == 0 || !isNameRest(r)) {
-			break
-		}
-		n += size
 	}
-	return n
+	return len(s)
 }
 
 func asciiNameStart(c byte) bool {
@@ -360,18 +385,3 @@ func asciiNameStart(c byte) bool {
 }
 
 func asciiNameRest(c byte) bool { return '0' <= c && c <= '9' || c == '-' || c == '.' }
-
-// isNameStart is NameStartChar beyond ASCII.
-func isNameStart(r rune) bool {
-	return r >= 0xC0 && r <= 0x2FF && r != 0xD7 && r != 0xF7 ||
-		r >= 0x370 && r <= 0x1FFF && r != 0x37E ||
-		r == 0x200C || r == 0x200D || r >= 0x2070 && r <= 0x218F ||
-		r >= 0x2C00 && r <= 0x2FEF || r >= 0x3001 && r <= 0xD7FF ||
-		r >= 0xF900 && r <= 0xFDCF || r >= 0xFDF0 && r <= 0xFFFD ||
-		r >= 0x10000 && r <= 0xEFFFF
-}
-
-// isNameRest is what NameChar adds to NameStartChar beyond ASCII.
-func isNameRest(r rune) bool {
-	return r == 0xB7 || r >= 0x300 && r <= 0x36F || r == 0x203F || r == 0x2040
-}
