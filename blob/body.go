@@ -70,8 +70,8 @@ func (b *body) Read(p []byte) (int, error) {
 }
 
 func (b *body) step(p []byte) (int, error) {
-	if err := b.ctx.Err(); err != nil {
-		return 0, fmt.Errorf("read body: %w", err)
+	if err := b.canceled(); err != nil {
+		return 0, err
 	}
 	if b.want >= 0 && int64(len(p)) > b.want-b.read {
 		p = p[:b.want-b.read]
@@ -110,7 +110,17 @@ func (b *body) judge(n int, err error) (int, error) {
 	case b.want >= 0 && b.read+int64(n) < b.want:
 		return 0, fmt.Errorf("%w: %d bytes of %d", ErrSize, b.read+int64(n), b.want)
 	}
+	if err := b.canceled(); err != nil {
+		return 0, err // the last read may have taken long
+	}
 	return n, io.EOF
+}
+
+func (b *body) canceled() error {
+	if err := b.ctx.Err(); err != nil {
+		return fmt.Errorf("read body: %w", err)
+	}
+	return nil
 }
 
 // fill reads into p until p is full or the body ends; b.done tells which.
