@@ -1,0 +1,85 @@
+// Package dav serves RFC 4918 on the wire: the grammar of headers and XML, the
+// plan of each method, and every answer. What a request may change and what it
+// changes is the store's business; this package owns no transaction.
+//
+// # A request
+//
+// [Handler.Serve] makes a request value of the *http.Request and its principal.
+// admit parses what the headers say and refuses what the rest relies on not to
+// see. The method's handler then calls one operation of the store and hands it
+// the request as its store.Claim: the If header and the preconditions of RFC
+// 9110 are decided inside the store's transaction, by Prove and Precondition.
+// Identity, workspace and path are fields of the request. Nothing travels
+// through a context.
+//
+// Handlers return errors. failureOf is the one table from errors to statuses,
+// writeFailure the one writer of them: a DAV:error document with the
+// precondition code of section 16, the roots of the locks in the way, and a
+// text for people. Texts of errors from below go to the log, never to the
+// client.
+//
+// # What go-webdav serves
+//
+// GET and HEAD of files, PUT, DELETE, MKCOL without a body, COPY and MOVE go
+// through github.com/emersion/go-webdav: session is its FileSystem for exactly
+// one request, reply the ResponseWriter it gets. The library's faults on the
+// wire, and what stands in front of them:
+//
+//	fault                                            guard
+//	GET with a false If-Match: 412 that announces    reply writes every status
+//	  the length of the file                           from 400 on anew
+//	COPY, MOVE: bad Depth or Overwrite is 500        admit parses both
+//	Destination on another host is taken as here     admit: 502
+//	MKCOL ignores a body without Content-Type        served here
+//	PUT with Content-Range replaces the file         put: 400
+//	DELETE ignores Depth                             remove: 400 on a collection
+//	If-Match is one tag                              session ignores the options,
+//	                                                   Precondition reads the list
+//	Stat, then Open may see two versions             session opens what it statted
+//	5xx carry the error's text                       reply
+//	paths are decoded, %2F is a slash                session ignores them
+//	headers in other spellings are not understood    delegate passes a normal form
+//
+// http.ServeContent, which the library uses, answers a malformed Range with
+// 416, knows "bytes" in lower case only, ranges a HEAD and reads the first line
+// of If-Match: contentConditions hands it what it reads rightly. Everything else
+// is served here: OPTIONS, PROPFIND, PROPPATCH, LOCK, UNLOCK, GET and HEAD of
+// collections, MKCOL with a body.
+//
+// # Decisions
+//
+// Sections without a name are those of RFC 4918.
+//
+//   - A collection may be named with or without its final slash (5.2), and
+//     nothing redirects: several clients lose the method or the login on the
+//     way. Only LOCK of an unmapped URL with a slash is 404, since it would
+//     create a file, and PUT to one is 405.
+//   - If tags are compared by path, for every origin Options.Origin knows
+//     (8.3, 10.4.3). Others name no resource of this server and have no state.
+//   - An untagged list is about the Request-URI. For DELETE, MOVE and COPY a
+//     token of the user's own lock at or below source or destination is true
+//     of it too, as in the example of 9.9.6.
+//   - If is decided before the locks, for it carries their tokens; If-Match and
+//     its kin after them (RFC 9110 13.2.1); a missing resource before both.
+//     PROPFIND obeys If alone: some HTTP stacks add the other conditions by
+//     themselves.
+//   - A LOCK with a body is a request for a new lock, whatever If says (9.10.1),
+//     because the tokens in If then open the collection. A client that sends the
+//     body with its refreshes too gets 423, and should not (9.10.2).
+//   - The token of a lock is shown to its holder only (20.4).
+//   - DAV:displayname can be set (15.2) and is the resource's name until then.
+//     The other live properties are protected; getcontenttype is what PUT said.
+//   - quota-available-bytes, quota-used-bytes and current-user-principal are
+//     given when named (RFC 4331 section 3, RFC 5397), quotas on collections.
+//   - Win32LastModifiedTime sets the modification time besides being stored, so
+//     that copies made by Windows keep their dates.
+//   - A Destination of this server outside the mount is 403, another server's
+//     502 (9.8.5).
+//   - XML bodies without Content-Type, or with that of HTML forms, which is what
+//     curl sends, are read as XML; others are 415. MKCOL wants XML named as such
+//     (9.3).
+//   - A listing that fails after its first bytes breaks the connection: a client
+//     must not take part of a collection for the whole of it.
+//   - Content is served with a sandboxing Content-Security-Policy and without
+//     type guessing. A page that somebody stored cannot act as this site.
+package dav

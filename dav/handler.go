@@ -1,0 +1,136 @@
+package dav
+
+import (
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"holdfast/lockns"
+	"holdfast/store"
+)
+
+// Options configure a Handler.
+type Options struct {
+	Store *store.Store
+	// Prefix is the URL path, without a final slash, below which the caller's
+	// workspace is served: "/dav".
+	Prefix string
+	// Log receives the causes of 5xx answers. Nil discards them.
+	Log *slog.Logger
+	// LockDefault is granted to a LOCK without a usable Timeout, LockMax is
+	// the longest time granted to any.
+	LockDefault, LockMax time.Duration
+	// PropfindMax is how many entries a PROPFIND may list; 0 is no limit.
+	PropfindMax int
+	// MaxBody is how many bytes a PUT may send; 0 is no limit.
+	MaxBody int64
+	// BlockedNames are names that no path may have in any segment.
+	BlockedNames []string
+	// Origin reports whether scheme ("http" or "https") and host (lower case,
+	// without default port) are an address this server is known under. Nil
+	// accepts the request's own Host.
+	Origin func(r *http.Request, scheme, host string) bool
+}
+
+// Principal is who a request is from and which workspace is theirs.
+type Principal struct {
+	UserID    int64
+	Name      string
+	Anonymous bool
+	Workspace lockns.Workspace
+}
+
+// Handler serves WebDAV. It is safe for concurrent use and keeps no state of
+// its own between requests.
+type Handler struct {
+	opt     Options
+	blocked map[string]bool // by foldName
+}
+
+// New returns a Handler for the options.
+func New(o Options) *Handler {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Origin == nil {
+		o.Origin = ownHost
+	}
+	o.Prefix = strings.TrimRight(o.Prefix, "/")
+	h := &Handler{opt: o, blocked: map[string]bool{}}
+	for _, name := range o.BlockedNames {
+		h.blocked[foldName(name)] = true
+	}
+	return h
+}
+
+// ownHost is the default of Options.Origin.
+func ownHost(r *http.Request, scheme, host string) bool {
+	own, err := normalizeHost(r.Host, defaultPorts[scheme])
+	return err == nil && own == host
+}
+
+// Serve answers a request for a URL at or below the prefix. The caller has
+// authenticated the principal.
+func (h *Handler) Serve(w http.ResponseWriter, r *http.Request, p Principal) {
+	q := &request{
+		h: h, r: r, principal: p,
+		mount: mount{prefix: h.opt.Prefix, workspace: p.Workspace},
+	}
+	if r.Method == http.MethodOptions {
+		serveOptions(w, allMethods)
+		return
+	}
+	if err := q.serve(w); err != nil {
+		q.fail(w, err)
+	}
+}
+
+// serve admits the request and calls its method's handler.
+func (q *request) serve(w http.ResponseWriter) error {
+	serve, ok := handlers[q.r.Method]
+	if !ok {
+		return errUnknownMethod(q.r.Method)
+	}
+	if err := q.admit(); err != nil {
+		return err
+	}
+	return serve(q, w)
+}
+
+var handlers map[string]func(*request, http.ResponseWriter) error
+
+func init() {
+	handlers = map[string]func(*request, http.ResponseWriter) error{
+		http.MethodGet:    (*request).get,
+		http.MethodHead:   (*request).get,
+		http.MethodPut:    (*request).put,
+		http.MethodDelete: (*request).remove,
+		"COPY":            (*request).copyOrMove,
+		"MOVE":            (*request).copyOrMove,
+		"MKCOL":           (*request).mkcol,
+		"PROPFIND":        (*request).propfind,
+		"PROPPATCH":       (*request).proppatch,
+		"LOCK":            (*request).lock,
+		"UNLOCK":          (*request).unlock,
+	}
+}
+
+// allMethods is what Allow lists (RFC 9110 section 10.2.1). It names every
+// method, mapped URL or not: clients decide by it whether they may write.
+var allMethods = []string{
+	http.MethodOptions, http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete,
+	"COPY", "MOVE", "MKCOL", "PROPFIND", "PROPPATCH", "LOCK", "UNLOCK",
+}
+
+// refusedMethods are registered methods that no resource here has, so that 405
+// is the answer and not 501 (RFC 9110 section 9.1).
+var refusedMethods = []string{http.MethodPost, http.MethodPatch, http.MethodTrace, http.MethodConnect, "REPORT", "SEARCH"}
+
+func errUnknownMethod(method string) error {
+	if slices.Contains(refusedMethods, method) || slices.Contains(allMethods, method) {
+		return errStatus(http.StatusMethodNotAllowed, "this resource does not have the method")
+	}
+	return errStatus(http.StatusNotImplemented, "the method is not known here")
+}

@@ -1,0 +1,218 @@
+package dav
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+
+	"holdfast/store"
+)
+
+// propfind serves PROPFIND (RFC 4918 section 9.1), streamed: memory holds a
+// page of entries, however large the collection is.
+func (q *request) propfind(w http.ResponseWriter) error {
+	pw, err := q.newPropWriter(w)
+	if err != nil {
+		return err
+	}
+	if err := q.checkIf(); err != nil {
+		return err
+	}
+	depth, limit := store.DepthInfinity, q.h.opt.PropfindMax
+	switch q.depth {
+	case depth0:
+		depth, limit = store.DepthZero, 0
+	case depth1:
+		depth, limit = store.DepthOne, 0
+	}
+	err = q.h.opt.Store.Walk(q.r.Context(), q.target(), depth, pw.want, limit, func(e store.Entry) error {
+		return pw.entry(listed{Entry: e, href: q.entryHref(e), displayName: q.nameOf(e)})
+	})
+	return pw.finish(err)
+}
+
+// entryHref is the href of an entry of a Walk: the start as the client spelled
+// it, by which it recognizes the rest, then the names as stored.
+func (q *request) entryHref(e store.Entry) string {
+	below := e.Path[min(len(q.path), len(e.Path)):]
+	href, _ := q.mount.href(append(slices.Clip(q.path), below...), e.IsFolder())
+	return href
+}
+
+// nameOf is the display name of an entry: its name, and for the root, which
+// has none, that of the user.
+func (q *request) nameOf(e store.Entry) string {
+	if q.mount.isRoot(e.Path) {
+		return q.principal.Name
+	}
+	return e.Name
+}
+
+// propWriter answers one PROPFIND.
+type propWriter struct {
+	q     *request
+	w     *multistatusWriter
+	m     *multistatus
+	ask   propfind
+	want  store.Want
+	usage store.Usage
+}
+
+// newPropWriter reads the body and gets ready what the answer takes.
+func (q *request) newPropWriter(w http.ResponseWriter) (*propWriter, error) {
+	if err := q.checkXMLType(); err != nil {
+		return nil, err
+	}
+	ask, err := readPropfind(q.r.Body)
+	if err != nil {
+		return nil, err
+	}
+	pw := &propWriter{q: q, ask: ask, w: &multistatusWriter{w: w}}
+	pw.plan()
+	if pw.asksFor("quota-available-bytes") || pw.asksFor("quota-used-bytes") {
+		if pw.usage, err = q.h.opt.Store.Usage(q.r.Context(), q.mount.workspace); err != nil {
+			return nil, fmt.Errorf("read usage: %w", err)
+		}
+	}
+	pw.m = newMultistatus(pw.w)
+	return pw, nil
+}
+
+// plan decides what the store has to read beside the nodes.
+func (pw *propWriter) plan() {
+	if pw.ask.kind != propfindProps {
+		pw.want = store.Want{Props: true, Locks: pw.ask.kind == propfindAll}
+		return
+	}
+	for _, name := range pw.ask.props {
+		if !isProtected(name) {
+			pw.want.Props = true
+		}
+	}
+	pw.want.Locks = pw.asksFor("lockdiscovery")
+}
+
+func (pw *propWriter) asksFor(live string) bool {
+	return slices.Contains(pw.ask.props, davName(live))
+}
+
+// finish ends the answer, or fails it: as a request when nothing has been sent,
+// else by breaking off, so that half a listing never looks like a whole one.
+func (pw *propWriter) finish(err error) error {
+	if err == nil {
+		err = pw.m.close()
+	}
+	if err != nil && pw.w.started {
+		pw.q.abort(fmt.Errorf("list: %w", err))
+	}
+	return err
+}
+
+// entry writes the response of one resource: the properties it has, and after
+// them the names of those it has not. A group without members is left out.
+func (pw *propWriter) entry(l listed) error {
+	pw.m.response([]byte(l.href))
+	start := len(pw.m.b)
+	pw.m.propstatOpen()
+	opened := len(pw.m.b)
+	var missing []xmlName
+	switch pw.ask.kind {
+	case propfindAll:
+		missing = pw.all(&l)
+	case propfindNames:
+		pw.names(&l)
+	case propfindProps:
+		missing = pw.props(&l, pw.ask.props)
+	}
+	if len(pw.m.b) == opened && len(missing) > 0 {
+		pw.m.b = pw.m.b[:start]
+	} else {
+		pw.m.propstatClose(http.StatusOK)
+	}
+	if len(missing) > 0 {
+		pw.m.propstatOpen()
+		for _, name := range missing {
+			pw.m.emptyName(name)
+		}
+		pw.m.propstatClose(http.StatusNotFound)
+	}
+	pw.m.endResponse()
+	return pw.m.err
+}
+
+// all writes what allprop has: dead properties and the live ones of RFC 4918,
+// and those of include that exist (section 9.1.5). It returns the rest of
+// include.
+func (pw *propWriter) all(l *listed) (missing []xmlName) {
+	for i := range liveProperties {
+		if p := &liveProperties[i]; !p.named {
+			pw.live(p, l)
+		}
+	}
+	for _, p := range l.Props {
+		if !liveName(p) {
+			pw.m.raw(p.XML)
+		}
+	}
+	if pw.q.isWindows() && l.kind == storedResource {
+		pw.win32(l)
+	}
+	for _, name := range pw.ask.props {
+		if p := liveByName[name]; p != nil && !p.named || p == nil && l.dead(name) != nil {
+			continue // written above
+		}
+		missing = append(missing, pw.props(l, []xmlName{name})...)
+	}
+	return missing
+}
+
+// names writes the names of what all writes.
+func (pw *propWriter) names(l *listed) {
+	for i := range liveProperties {
+		if p := &liveProperties[i]; !p.named && (p.has == nil || p.has(pw, l)) {
+			pw.m.emptyName(davName(p.name))
+		}
+	}
+	for _, p := range l.Props {
+		if !liveName(p) {
+			pw.m.emptyName(xmlName{p.Space, p.Local})
+		}
+	}
+}
+
+// props writes the named properties that exist and returns the others.
+func (pw *propWriter) props(l *listed, names []xmlName) (missing []xmlName) {
+	for _, name := range names {
+		if p := liveByName[name]; p != nil {
+			if !pw.live(p, l) {
+				missing = append(missing, name)
+			}
+			continue
+		}
+		if p := l.dead(name); p != nil {
+			pw.m.raw(p.XML)
+			continue
+		}
+		missing = append(missing, name)
+	}
+	return missing
+}
+
+// live writes a live property unless the resource has not got it. A display
+// name that was set is stored as a dead property and comes before the name.
+func (pw *propWriter) live(p *liveProperty, l *listed) bool {
+	if p.has != nil && !p.has(pw, l) {
+		return false
+	}
+	if p.name == displayName.local {
+		if set := l.dead(displayName); set != nil {
+			pw.m.raw(set.XML)
+			return true
+		}
+	}
+	p.write(pw, l)
+	return true
+}
+
+// liveName reports whether a stored property takes the place of a live one.
+func liveName(p store.Property) bool { return liveByName[xmlName{p.Space, p.Local}] != nil }

@@ -1,0 +1,215 @@
+package dav
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"holdfast/lockns"
+	"holdfast/store"
+)
+
+// listed is a resource as a PROPFIND shows it.
+type listed struct {
+	store.Entry
+	href        string
+	displayName string
+	kind        listedKind
+}
+
+// listedKind tells resources of the store from those that dav makes up.
+type listedKind int
+
+const (
+	storedResource listedKind = iota
+	mountList                 // a read-only collection of mounts
+	principalURL              // a user
+)
+
+// liveProperty is a property whose value the server knows (RFC 4918 section
+// 15). write is called only where has is true; a nil has is always true.
+type liveProperty struct {
+	name  string
+	named bool // left out of allprop and propname
+	has   func(*propWriter, *listed) bool
+	write func(*propWriter, *listed)
+}
+
+// liveProperties in the order in which allprop lists them. resourcetype comes
+// first, since some clients stop reading once they know what they have got.
+var liveProperties = []liveProperty{
+	{name: "resourcetype", write: (*propWriter).resourceType},
+	{name: "displayname", write: func(pw *propWriter, l *listed) { pw.m.text("displayname", l.displayName) }},
+	{name: "creationdate", has: hasCreated, write: func(pw *propWriter, l *listed) {
+		pw.m.date("creationdate", l.Created, "2006-01-02T15:04:05Z")
+	}},
+	{name: "getlastmodified", has: hasModified, write: func(pw *propWriter, l *listed) {
+		pw.m.date("getlastmodified", l.Modified, http.TimeFormat)
+	}},
+	{name: "getcontentlength", has: isFile, write: func(pw *propWriter, l *listed) { pw.m.number("getcontentlength", l.Size) }},
+	{name: "getcontenttype", has: isFile, write: func(pw *propWriter, l *listed) { pw.m.text("getcontenttype", contentType(l.Node)) }},
+	{name: "getetag", has: isFile, write: func(pw *propWriter, l *listed) { pw.m.text("getetag", l.ETag) }},
+	{name: "lockdiscovery", has: isStored, write: (*propWriter).lockDiscovery},
+	{name: "supportedlock", has: isStored, write: func(pw *propWriter, _ *listed) { pw.m.raw(supportedLock) }},
+	{name: "quota-available-bytes", named: true, has: hasQuota, write: func(pw *propWriter, _ *listed) {
+		pw.m.number("quota-available-bytes", max(pw.usage.Quota-pw.usage.Used, 0))
+	}},
+	{name: "quota-used-bytes", named: true, has: isCollection, write: func(pw *propWriter, _ *listed) {
+		pw.m.number("quota-used-bytes", pw.usage.Used)
+	}},
+	{name: "current-user-principal", named: true, write: (*propWriter).currentUserPrincipal},
+}
+
+// liveByName finds live properties.
+var liveByName = func() map[xmlName]*liveProperty {
+	byName := map[xmlName]*liveProperty{}
+	for i := range liveProperties {
+		byName[davName(liveProperties[i].name)] = &liveProperties[i]
+	}
+	return byName
+}()
+
+// supportedLock is the property of every resource (RFC 4918 section 15.10).
+const supportedLock = `<D:supportedlock>` +
+	`<D:lockentry><D:lockscope><D:exclusive/></D:lockscope><D:locktype><D:write/></D:locktype></D:lockentry>` +
+	`<D:lockentry><D:lockscope><D:shared/></D:lockscope><D:locktype><D:write/></D:locktype></D:lockentry>` +
+	`</D:supportedlock>`
+
+func isStored(_ *propWriter, l *listed) bool     { return l.kind == storedResource }
+func isFile(_ *propWriter, l *listed) bool       { return !l.IsFolder() }
+func isCollection(_ *propWriter, l *listed) bool { return l.kind == storedResource && l.IsFolder() }
+func hasCreated(_ *propWriter, l *listed) bool   { return !l.Created.IsZero() }
+func hasModified(_ *propWriter, l *listed) bool  { return !l.Modified.IsZero() }
+
+// hasQuota: without a quota nothing is known to be available (RFC 4331 section 3).
+func hasQuota(pw *propWriter, l *listed) bool { return isCollection(pw, l) && pw.usage.Quota > 0 }
+
+// isProtected reports whether PROPPATCH may not change the property. The
+// display name is the one live property that can be given another value (RFC
+// 4918 section 15.2 asks for it): it is then stored like a dead one.
+func isProtected(name xmlName) bool { return liveByName[name] != nil && name != displayName }
+
+var displayName = davName("displayname")
+
+func (pw *propWriter) resourceType(l *listed) {
+	switch {
+	case l.kind == principalURL:
+		pw.m.raw(`<D:resourcetype><D:collection/><D:principal/></D:resourcetype>`)
+	case l.IsFolder():
+		pw.m.raw(`<D:resourcetype><D:collection/></D:resourcetype>`)
+	default:
+		pw.m.raw(`<D:resourcetype/>`)
+	}
+}
+
+// currentUserPrincipal is RFC 5397's property.
+func (pw *propWriter) currentUserPrincipal(*listed) {
+	pw.m.raw(`<D:current-user-principal>`)
+	if pw.q.principal.Anonymous {
+		pw.m.raw(`<D:unauthenticated/>`)
+	} else {
+		pw.m.raw(`<D:href>` + principalHref(pw.q.principal.Name) + `</D:href>`)
+	}
+	pw.m.raw(`</D:current-user-principal>`)
+}
+
+// principalHref is the URL of a user.
+func principalHref(name string) string {
+	return string(appendHref(nil, "/principals", []string{name}, true))
+}
+
+func (pw *propWriter) lockDiscovery(l *listed) {
+	if len(l.Locks) == 0 {
+		pw.m.raw(`<D:lockdiscovery/>`)
+		return
+	}
+	pw.m.raw(`<D:lockdiscovery>`)
+	for _, lock := range l.Locks {
+		pw.q.writeActiveLock(pw.m, lock)
+	}
+	pw.m.raw(`</D:lockdiscovery>`)
+}
+
+// writeActiveLock writes a lock (RFC 4918 section 14.1). The token is shown to
+// its holder only, and only if it opens anything here: to others it would be of
+// no use but to spy (section 20.4). Clients take the first text inside an href
+// for its value, so there are no blanks.
+func (q *request) writeActiveLock(m *multistatus, l lockns.Lock) {
+	m.raw(`<D:activelock><D:locktype><D:write/></D:locktype><D:lockscope>`)
+	if l.Mode == lockns.Shared {
+		m.raw(`<D:shared/>`)
+	} else {
+		m.raw(`<D:exclusive/>`)
+	}
+	m.raw(`</D:lockscope><D:depth>`)
+	if l.Depth == lockns.Infinity {
+		m.raw(`infinity</D:depth>`)
+	} else {
+		m.raw(`0</D:depth>`)
+	}
+	q.writeOwner(m, l)
+	if l.ExpiresAt.IsZero() {
+		m.raw(`<D:timeout>Infinite</D:timeout>`)
+	} else {
+		m.text("timeout", seconds(time.Until(l.ExpiresAt)))
+	}
+	if l.Origin == lockns.WebDAV && l.Holder == q.principal.UserID {
+		m.raw(`<D:locktoken><D:href>`)
+		m.b = appendText(m.b, l.Token)
+		m.raw(`</D:href></D:locktoken>`)
+	}
+	m.raw(`<D:lockroot><D:href>` + q.mount.lockRoot(l) + `</D:href></D:lockroot></D:activelock>`)
+}
+
+// writeOwner writes the owner as it was sent, or nothing when none was. Other
+// doors than WebDAV keep plain text.
+func (q *request) writeOwner(m *multistatus, l lockns.Lock) {
+	switch {
+	case l.Owner == "":
+	case l.Origin == lockns.WebDAV:
+		m.raw(`<D:owner>` + l.Owner + `</D:owner>`)
+	default:
+		m.text("owner", l.Owner)
+	}
+}
+
+// Windows keeps four properties of its own (part 1.2 of what MS-WDVME says). It
+// finds them in allprop even where no client has set them.
+const (
+	win32Space     = "urn:schemas-microsoft-com:"
+	win32Agent     = "Microsoft-WebDAV-MiniRedir/"
+	win32Archive   = "00000020"
+	win32Directory = "00000010"
+)
+
+var win32Modified = xmlName{win32Space, "Win32LastModifiedTime"}
+
+// win32 writes those of Windows' properties that are not stored.
+func (pw *propWriter) win32(l *listed) {
+	attributes := win32Archive
+	if l.IsFolder() {
+		attributes = win32Directory
+	}
+	for _, p := range []struct{ local, value string }{
+		{"Win32CreationTime", l.Created.UTC().Format(http.TimeFormat)},
+		{"Win32LastModifiedTime", l.Modified.UTC().Format(http.TimeFormat)},
+		{"Win32FileAttributes", attributes},
+	} {
+		if name := (xmlName{win32Space, p.local}); l.dead(name) == nil {
+			pw.m.textName(name, p.value)
+		}
+	}
+}
+
+// dead finds a dead property, nil when it is not stored.
+func (l *listed) dead(name xmlName) *store.Property {
+	for i := range l.Props {
+		if l.Props[i].Local == name.local && l.Props[i].Space == name.space {
+			return &l.Props[i]
+		}
+	}
+	return nil
+}
+
+// isWindows reports whether the request is from Windows' own client.
+func (q *request) isWindows() bool { return strings.HasPrefix(q.r.UserAgent(), win32Agent) }

@@ -1,0 +1,180 @@
+package dav
+
+import (
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+
+	"holdfast/store"
+)
+
+// request is one request with everything its headers say, parsed and checked.
+// It is also the store.Claim of its request. Nothing of it travels through a
+// context.
+type request struct {
+	h         *Handler
+	r         *http.Request
+	principal Principal
+	mount     mount
+
+	location           // of the Request-URI
+	dest      location // of the Destination, for COPY and MOVE
+	depth     depth
+	overwrite bool
+
+	ifHeader    *ifHeader // nil when not sent
+	ifMatch     etagList
+	ifNoneMatch etagList
+	// unmodifiedSince is the If-Unmodified-Since date, zero when there is none
+	// to obey.
+	unmodifiedSince time.Time
+}
+
+// admit reads the request line and headers and refuses what the rest relies on
+// not to see, go-webdav included. Every failure is of the grammar or of the
+// blocked names; nothing is looked up.
+func (q *request) admit() error {
+	if err := q.locate(); err != nil {
+		return err
+	}
+	if err := q.readConditions(); err != nil {
+		return err
+	}
+	var err error
+	if q.depth, err = parseDepth(q.r.Header.Values("Depth")); err != nil && q.wantsDepth() {
+		return err
+	}
+	if q.r.Method == "COPY" || q.r.Method == "MOVE" {
+		if q.overwrite, err = parseOverwrite(q.r.Header); err != nil {
+			return err
+		}
+		if q.dest, err = q.destination(); err != nil {
+			return err
+		}
+	}
+	return q.checkBlocked()
+}
+
+// locate finds out what the Request-URI names.
+func (q *request) locate() error {
+	// net/http takes a '#' into the path, where it can't be told from %23 any
+	// more. A fragment is no part of a request target (RFC 9110 section 7.1).
+	if strings.Contains(q.r.RequestURI, "#") {
+		return badRequest("the request target has a fragment")
+	}
+	loc, inside, err := q.mount.resolve(q.r.URL.EscapedPath())
+	if err != nil {
+		return err
+	}
+	if !inside {
+		return store.ErrNotFound
+	}
+	q.location = loc
+	return nil
+}
+
+// wantsDepth reports whether the method has a Depth header (RFC 4918 section
+// 10.2). Some clients send one with everything.
+func (q *request) wantsDepth() bool {
+	switch q.r.Method {
+	case "PROPFIND", "LOCK", "COPY", "MOVE", http.MethodDelete:
+		return true
+	}
+	return false
+}
+
+// readConditions parses the headers that make a request conditional.
+func (q *request) readConditions() (err error) {
+	header := q.r.Header
+	if q.ifHeader, err = parseIf(header.Values("If")); err != nil {
+		return err
+	}
+	q.ifMatch = parseETags(header.Values("If-Match"))
+	q.ifNoneMatch = parseETags(header.Values("If-None-Match"))
+	if t, ok := parseHTTPDate(header.Values("If-Unmodified-Since")); ok {
+		q.unmodifiedSince = t
+	}
+	return nil
+}
+
+// destination reads the Destination header. Another server's is 502 (RFC 4918
+// section 9.8.5); a URL of this server outside the mount can't take a copy and
+// is 403.
+func (q *request) destination() (location, error) {
+	values := q.r.Header.Values("Destination")
+	if len(values) > 1 {
+		return location{}, badRequest("the Destination header is repeated")
+	}
+	d, err := parseDestination(q.r.Header.Get("Destination"))
+	if err != nil {
+		return location{}, err
+	}
+	if !q.ownOrigin(d) {
+		return location{}, errStatus(http.StatusBadGateway, "the destination is on another server")
+	}
+	loc, inside, err := q.mount.resolve(d.escapedPath)
+	if err != nil {
+		return location{}, err
+	}
+	if !inside {
+		return location{}, errStatus(http.StatusForbidden, "the destination is not a place for files")
+	}
+	return loc, nil
+}
+
+// ownOrigin reports whether scheme and host of a URL are this server's. The
+// schemes of file managers stand for those of HTTP.
+func (q *request) ownOrigin(d destination) bool {
+	switch d.scheme {
+	case "":
+		return true
+	case "http", "webdav", "dav":
+		return q.h.opt.Origin(q.r, "http", d.host)
+	}
+	return q.h.opt.Origin(q.r, "https", d.host)
+}
+
+// target is what the Request-URI names, for the store.
+func (q *request) target() store.Target { return q.mount.target(q.path) }
+
+// href is the reference of the Request-URI in the client's own spelling.
+func (q *request) href(collection bool) string {
+	href, _ := q.mount.href(q.path, collection)
+	return href
+}
+
+// stat is the resource of the Request-URI.
+func (q *request) stat() (store.Node, error) {
+	return q.h.opt.Store.Stat(q.r.Context(), q.target())
+}
+
+// refuseDepth fails when the Request-URI is a collection and the Depth header
+// has another value than infinity. On a file Depth is ignored, so it is looked
+// up only then.
+func (q *request) refuseDepth() error {
+	if q.depth == depthAbsent || q.depth == depthInfinity {
+		return nil
+	}
+	node, err := q.stat()
+	if err != nil {
+		return err
+	}
+	if node.IsFolder() {
+		return badRequest("the method works on a collection with Depth infinity only")
+	}
+	return nil
+}
+
+// checkXMLType refuses a body that says it is something else than XML. Without
+// a type it is XML, and so it is with the type that HTML forms have, which
+// curl gives to any body.
+func (q *request) checkXMLType() error {
+	if q.r.ContentLength == 0 || xmlContentType(q.r.Header) {
+		return nil
+	}
+	if t, _, _ := mime.ParseMediaType(q.r.Header.Get("Content-Type")); t == "application/x-www-form-urlencoded" {
+		return nil
+	}
+	return errStatus(http.StatusUnsupportedMediaType, "the body must be XML")
+}

@@ -1,0 +1,215 @@
+package dav
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/emersion/go-webdav"
+
+	"holdfast/store"
+)
+
+// session is the webdav.FileSystem of one request. Paths, conditions and
+// options were decided by admit; the names and options go-webdav passes are
+// ignored, since it knows decoded URL paths only (where %2F is a slash) and one
+// entity-tag a header.
+type session struct {
+	q    *request
+	node *store.Node // the version GET answers for, known before go-webdav is asked
+	body *body       // of PUT
+	read error       // what went wrong while content was read
+	err  error       // what failed, for reply
+}
+
+var _ webdav.FileSystem = (*session)(nil)
+
+// delegate lets go-webdav serve the request. header is all it gets to see of
+// the request's headers: in other spellings, or beside others, it reads them
+// differently from this package (doc.go lists how).
+func (q *request) delegate(w http.ResponseWriter, s *session, header http.Header) error {
+	if header == nil {
+		header = http.Header{}
+	}
+	r := new(http.Request)
+	*r = *q.r
+	r.Header = header
+	p := &reply{ResponseWriter: w, failed: func(status int) { q.fail(w, s.failure(status)) }}
+	(&webdav.Handler{FileSystem: s}).ServeHTTP(p, r)
+	if s.read != nil && !p.dropped {
+		// The status is out. Only a broken connection tells the client.
+		q.abort(fmt.Errorf("read content: %w", s.read))
+	}
+	return nil
+}
+
+// abort ends the connection of a response that cannot be completed, so that no
+// client takes the part it got for the whole.
+func (q *request) abort(err error) {
+	if q.r.Context().Err() == nil {
+		q.h.opt.Log.Error("response broken off", "method", q.r.Method, "path", q.r.URL.Path, "err", err)
+	}
+	panic(http.ErrAbortHandler)
+}
+
+// failure is the error behind a status of 400 or more: the session's own, or
+// else http.ServeContent's verdict on conditions and ranges, whose headers are
+// set already.
+func (s *session) failure(status int) error {
+	switch {
+	case s.err != nil:
+		return s.err
+	case s.read != nil:
+		return fmt.Errorf("read content: %w", s.read)
+	case status == http.StatusPreconditionFailed:
+		return store.ErrPrecondition
+	case status == http.StatusRequestedRangeNotSatisfiable:
+		return errStatus(status, "the content is shorter than the range")
+	}
+	return fmt.Errorf("go-webdav answered %d by itself", status)
+}
+
+// fail keeps the error for reply. What go-webdav makes of the one it gets back
+// does not matter as long as it is a failure.
+func (s *session) fail(err error) error {
+	s.err = err
+	return webdav.NewHTTPError(http.StatusInternalServerError, errors.New("kept by the session"))
+}
+
+func (s *session) store() *store.Store { return s.q.h.opt.Store }
+
+// Open implements webdav.FileSystem with the version that was statted: content
+// is immutable, so headers and bytes are of one version.
+func (s *session) Open(ctx context.Context, _ string) (io.ReadCloser, error) {
+	content, err := s.store().Open(ctx, *s.node)
+	if err != nil {
+		return nil, s.fail(err)
+	}
+	return &contentReader{ReadSeekCloser: content, s: s}, nil
+}
+
+// Stat implements webdav.FileSystem.
+func (s *session) Stat(ctx context.Context, _ string) (*webdav.FileInfo, error) {
+	if s.node == nil {
+		node, err := s.store().Stat(ctx, s.q.target())
+		if err != nil {
+			return nil, s.fail(err)
+		}
+		s.node = &node
+	}
+	info := fileInfo(*s.node, s.q.href(s.node.IsFolder()))
+	return &info, nil
+}
+
+// ReadDir implements webdav.FileSystem.
+func (s *session) ReadDir(ctx context.Context, _ string, recursive bool) ([]webdav.FileInfo, error) {
+	depth := store.DepthOne
+	if recursive {
+		depth = store.DepthInfinity
+	}
+	var infos []webdav.FileInfo
+	err := s.store().Walk(ctx, s.q.target(), depth, store.Want{}, s.q.h.opt.PropfindMax, func(e store.Entry) error {
+		infos = append(infos, fileInfo(e.Node, s.q.entryHref(e)))
+		return nil
+	})
+	if err != nil {
+		return nil, s.fail(err)
+	}
+	return infos, nil
+}
+
+// fileInfo is a node as go-webdav wants it: the entity-tag without its quotes.
+func fileInfo(n store.Node, href string) webdav.FileInfo {
+	info := webdav.FileInfo{Path: href, ModTime: n.Modified, IsDir: n.IsFolder()}
+	if !info.IsDir {
+		info.Size = n.Size
+		info.ETag = strings.Trim(n.ETag, `"`)
+		info.MIMEType = contentType(n)
+	}
+	return info
+}
+
+// Create implements webdav.FileSystem. The FileInfo has no type, which would be
+// sent as that of an answer without content.
+func (s *session) Create(ctx context.Context, _ string, _ io.ReadCloser, _ *webdav.CreateOptions) (*webdav.FileInfo, bool, error) {
+	f := store.File{Body: s.body, Size: s.body.size, ContentType: s.q.sentType()}
+	node, created, err := s.store().Put(ctx, s.q.target(), f, s.q)
+	if err != nil {
+		return nil, false, s.fail(s.body.explain(err))
+	}
+	info := fileInfo(node, s.q.href(false))
+	info.MIMEType = ""
+	return &info, created, nil
+}
+
+// RemoveAll implements webdav.FileSystem.
+func (s *session) RemoveAll(ctx context.Context, _ string, _ *webdav.RemoveAllOptions) error {
+	if s.q.mount.isRoot(s.q.path) {
+		return s.fail(store.ErrRoot)
+	}
+	if err := s.store().Remove(ctx, s.q.target(), s.q); err != nil {
+		return s.fail(err)
+	}
+	return nil
+}
+
+// Mkdir implements webdav.FileSystem.
+func (s *session) Mkdir(ctx context.Context, _ string) error {
+	if _, err := s.store().Mkdir(ctx, s.q.target(), store.Patch{}, s.q); err != nil {
+		return s.fail(err)
+	}
+	return nil
+}
+
+// Copy implements webdav.FileSystem.
+func (s *session) Copy(ctx context.Context, _, _ string, _ *webdav.CopyOptions) (bool, error) {
+	if s.q.mount.isRoot(s.q.dest.path) {
+		return false, s.fail(store.ErrRoot)
+	}
+	o := store.CopyOptions{Shallow: s.q.depth == depth0, NoOverwrite: !s.q.overwrite}
+	created, err := s.store().Copy(ctx, s.q.target(), s.q.mount.target(s.q.dest.path), o, s.q)
+	if err != nil {
+		return false, s.fail(err)
+	}
+	return created, nil
+}
+
+// Move implements webdav.FileSystem.
+func (s *session) Move(ctx context.Context, _, _ string, _ *webdav.MoveOptions) (bool, error) {
+	if s.q.mount.isRoot(s.q.path) || s.q.mount.isRoot(s.q.dest.path) {
+		return false, s.fail(store.ErrRoot)
+	}
+	created, err := s.store().Move(ctx, s.q.target(), s.q.mount.target(s.q.dest.path), !s.q.overwrite, s.q)
+	if err != nil {
+		return false, s.fail(err)
+	}
+	return created, nil
+}
+
+// contentReader notes in its session what goes wrong while http.ServeContent,
+// which keeps it to itself, reads content.
+type contentReader struct {
+	io.ReadSeekCloser
+	s *session
+}
+
+// Read implements io.Reader.
+func (c *contentReader) Read(p []byte) (int, error) {
+	n, err := c.ReadSeekCloser.Read(p)
+	if err != nil && err != io.EOF {
+		c.s.read = err
+	}
+	return n, err
+}
+
+// Seek implements io.Seeker.
+func (c *contentReader) Seek(offset int64, whence int) (int64, error) {
+	n, err := c.ReadSeekCloser.Seek(offset, whence)
+	if err != nil {
+		c.s.read = err
+	}
+	return n, err
+}
