@@ -36,7 +36,8 @@ const (
 
 // S3 keeps every object in an object of an S3 bucket, below an optional prefix.
 // It needs no more of the engine than PUT, multipart uploads, ranged GET, HEAD,
-// DELETE and ListObjectsV2: no conditional request, copy or rename.
+// DELETE and ListObjectsV2: no conditional request, copy or rename. The bucket
+// should keep no versions, or what is deleted goes on taking space.
 type S3 struct {
 	client minio.Core
 	bucket string

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"syscall"
 	"time"
 )
@@ -35,4 +36,10 @@ func lockFile(ctx context.Context, path string) (unlock func(), err error) {
 // hasXattrs reports whether files in folder take extended attributes.
 func hasXattrs(folder string) bool {
 	return syscall.Setxattr(folder, "user.holdfast-probe", []byte("1"), 0) == nil
+}
+
+// dieWithUs makes the kernel end the process when the thread that starts it ends:
+// a test that times out runs no cleanup.
+func dieWithUs(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"syscall"
 	"testing"
@@ -125,16 +126,22 @@ type process struct {
 
 func (p *process) start() error {
 	p.cmd.Stdout, p.cmd.Stderr = &p.output, &p.output
-	if err := p.cmd.Start(); err != nil {
-		return err
-	}
+	dieWithUs(p.cmd)
+	started := make(chan error)
 	go func() {
 		defer close(p.exited)
-		// How it ended does not matter: a start that failed is seen by its
-		// silence, and afterwards only stop ends it.
-		_ = p.cmd.Wait()
+		// For the kernel the parent is this thread, so it has to stay.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := p.cmd.Start()
+		started <- err
+		if err == nil {
+			// How it ended does not matter: a start that failed is seen by its
+			// silence, and afterwards only stop ends it.
+			_ = p.cmd.Wait()
+		}
 	}()
-	return nil
+	return <-started
 }
 
 // stop ends the process and waits for its end. It may be called twice.
