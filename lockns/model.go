@@ -159,7 +159,8 @@ func (l Lock) ActiveAt(now time.Time) bool {
 // above with depth infinity (RFC 4918 section 7.4).
 func (l Lock) Covers(p Place) bool {
 	if l.Place.Root == p.Root {
-		return true
+		// Workspace roots of two workspaces differ by ancestry alone.
+		return p.Root.Kind != WorkspaceRoot || l.Place.Ancestry == p.Ancestry
 	}
 	return l.deep() && l.Place.Holds(p)
 }

@@ -1,0 +1,166 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"syscall"
+
+	"holdfast/blob"
+)
+
+// body is content that was taken in and is not yet referred to by any row.
+type body struct {
+	inline bool
+	data   []byte // when inline
+	object blob.Object
+	// owned: the object was made for this request alone and is removed when
+	// the request surely failed. The shared empty object never is.
+	owned bool
+}
+
+// take reads a body into the database's hands (small ones) or the body store,
+// outside any transaction. room is how many bytes may come, or -1.
+func (s *Store) take(ctx context.Context, f File, room int64) (*body, error) {
+	r := f.Body
+	if room >= 0 {
+		r = &roomReader{r, room}
+	}
+	if f.Size > s.o.InlineMax {
+		return s.takeObject(ctx, r, f.Size)
+	}
+	// One byte more than fits inline tells whether the rest is long.
+	head, err := io.ReadAll(io.LimitReader(r, s.o.InlineMax+1))
+	if err != nil {
+		return nil, fmt.Errorf("read body: %w", err)
+	}
+	if f.Size >= 0 && int64(len(head)) != f.Size {
+		return nil, ErrBodySize
+	}
+	if int64(len(head)) > s.o.InlineMax {
+		return s.takeObject(ctx, io.MultiReader(bytes.NewReader(head), r), f.Size)
+	}
+	return &body{inline: true, data: head, object: blob.Object{Size: int64(len(head)), SHA256: sha256.Sum256(head)}}, nil
+}
+
+func (s *Store) takeObject(ctx context.Context, r io.Reader, size int64) (*body, error) {
+	o, err := blob.Write(ctx, s.o.Blobs, r, size)
+	switch {
+	case errors.Is(err, blob.ErrSize):
+		return nil, fmt.Errorf("%w: %w", ErrBodySize, err)
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return nil, fmt.Errorf("%w: %w", ErrNoSpace, err)
+	case err != nil:
+		return nil, fmt.Errorf("store body: %w", err)
+	}
+	return &body{object: o, owned: true}, nil
+}
+
+// emptySum is the SHA-256 of nothing.
+var emptySum = sha256.Sum256(nil)
+
+// takeEmpty stages the empty object of a lock-null resource.
+func (s *Store) takeEmpty(ctx context.Context) (*body, error) {
+	if s.o.OwnedEmpties {
+		return s.takeObject(ctx, bytes.NewReader(nil), 0)
+	}
+	return &body{object: blob.Object{Key: blob.EmptyKey, SHA256: emptySum}}, nil
+}
+
+// settle ends a staging: an object of this request's own is removed unless rows
+// refer to it or may refer to it. After an unknown commit it stays, and the
+// orphan sweep decides.
+func (s *Store) settle(ctx context.Context, b *body, used bool, err error) {
+	if b == nil || !b.owned || used && err == nil || errors.Is(err, ErrCommitUnknown) {
+		return
+	}
+	if err := s.o.Blobs.Delete(context.WithoutCancel(ctx), b.object.Key); err != nil {
+		s.log.Warn("staged object left to the orphan sweep", "key", b.object.Key, "error", err)
+	}
+}
+
+// roomReader fails with ErrQuota when more than left bytes come.
+type roomReader struct {
+	r    io.Reader
+	left int64
+}
+
+func (r *roomReader) Read(p []byte) (int, error) {
+	n, err := r.r.Read(p)
+	if r.left -= int64(n); r.left < 0 {
+		return 0, ErrQuota
+	}
+	return n, err
+}
+
+// addBlob inserts the row of a body and refers to it once.
+func (t *tx) addBlob(b *body) (int64, error) {
+	if b.object.Key == blob.EmptyKey {
+		return t.insert(`INSERT INTO blobs (object_key, size, sha256, refs, created_at) VALUES (?, 0, ?, 1, ?)
+ON CONFLICT (object_key) DO UPDATE SET refs = refs + 1`, blob.EmptyKey, emptySum[:], micros(t.now))
+	}
+	id, err := t.insert(`INSERT INTO blobs (object_key, size, sha256, refs, created_at) VALUES (?, ?, ?, 1, ?)`,
+		null(b.object.Key), b.object.Size, b.object.SHA256[:], micros(t.now))
+	if err != nil || !b.inline {
+		return id, err
+	}
+	data := b.data
+	if data == nil {
+		data = []byte{} // nil would be NULL
+	}
+	_, err = t.exec(`INSERT INTO blob_data (blob_id, data) VALUES (?, ?)`, id, data)
+	return id, err
+}
+
+// dropBlob takes n references away. With the last one the row goes, and its
+// object becomes garbage in the same transaction.
+func (t *tx) dropBlob(id, n int64) error {
+	var refs int64
+	var key *string
+	ok, err := t.row(`UPDATE blobs SET refs = refs - ? WHERE id = ? RETURNING refs, object_key`, []any{n, id}, &refs, &key)
+	if err != nil || !ok || refs > 0 {
+		return err
+	}
+	if _, err := t.exec(`DELETE FROM blobs WHERE id = ?`, id); err != nil {
+		return err
+	}
+	if key == nil || *key == blob.EmptyKey {
+		return nil
+	}
+	_, err = t.exec(`INSERT INTO garbage (object_key, dropped_at) VALUES (?, ?)`, *key, micros(t.now))
+	return err
+}
+
+// usage reads a workspace's storage row.
+func (t *tx) usage(sp *space) (Usage, error) {
+	var u Usage
+	var quota *int64
+	_, err := t.row(`SELECT bytes, quota FROM storage_usage WHERE namespace_id = ?`, []any{sp.id}, &u.Used, &quota)
+	u.Quota = t.s.o.Quota
+	if quota != nil {
+		u.Quota = *quota
+	}
+	return u, err
+}
+
+// room is how many bytes the workspace can still take after giving back some;
+// -1 without a quota.
+func (t *tx) room(sp *space, freed int64) (int64, error) {
+	u, err := t.usage(sp)
+	if err != nil || u.Quota == 0 {
+		return -1, err
+	}
+	return max(0, u.Quota-u.Used+freed), nil
+}
+
+// addUsage changes what the workspace stores.
+func (t *tx) addUsage(namespace, bytes int64) error {
+	if bytes == 0 {
+		return nil
+	}
+	_, err := t.exec(`UPDATE storage_usage SET bytes = bytes + ? WHERE namespace_id = ?`, bytes, namespace)
+	return err
+}

@@ -1,0 +1,326 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"holdfast/lockns"
+)
+
+const (
+	// copyAtOnce is how many members one transaction copies; more are built
+	// detached, chunk by chunk.
+	copyAtOnce = 2000
+	// chunkRows bounds the rows that one transaction of a background or
+	// chunked job handles, and so how long it keeps others from the writer.
+	chunkRows = 500
+	// buildGrace is how long a tree under construction is safe from Purge; each
+	// chunk renews it.
+	buildGrace = time.Hour
+)
+
+// CopyOptions refine Copy.
+type CopyOptions struct {
+	Shallow     bool // a folder without its members (Depth: 0)
+	NoOverwrite bool // ErrExists when the destination exists
+}
+
+// Copy copies a resource with its dead properties; content is shared, no bytes
+// are copied, and locks are not copied. What the destination mapped to is
+// replaced; a lock rooted there stays and holds the copy from then on. created
+// tells whether it mapped to nothing. The workspaces may differ.
+//
+// A tree of more than 2,000 members is built out of sight in chunks and put in
+// place by a last transaction that asks the claim again; changes of the source
+// meanwhile may or may not be in the copy.
+//
+// Errors: ErrNotFound (source), ErrBadName, ErrTooDeep, ErrNoParent, ErrRoot,
+// ErrIntoItself, ErrExists, ErrQuota, *lockns.LockedError, and the claim's.
+func (s *Store) Copy(ctx context.Context, from, to Target, o CopyOptions, c Claim) (created bool, err error) {
+	if err := to.Path.check(); err != nil {
+		return false, err
+	}
+	var big *Node
+	err = s.update(ctx, []lockns.Workspace{from.Workspace, to.Workspace}, func(t *tx) error {
+		big = nil
+		src, dst, err := t.admitCopy(from, to, o, c)
+		if err != nil {
+			return err
+		}
+		created = dst.node == nil
+		if src.node.IsFolder() && !o.Shallow {
+			n, err := t.countTree(src.space.folderID(src.node), copyAtOnce+1)
+			if err != nil {
+				return err
+			}
+			if n > copyAtOnce {
+				big = src.node
+				return nil
+			}
+		}
+		return t.copyNow(src, dst, o)
+	})
+	if err != nil || big == nil {
+		return created, err
+	}
+	return s.copyBig(ctx, from, to, o, *big, c)
+}
+
+// admitCopy resolves both ends and decides whether the copy may go on.
+func (t *tx) admitCopy(from, to Target, o CopyOptions, c Claim) (src, dst *spot, err error) {
+	if src, dst, err = t.ends(from, to); err != nil {
+		return nil, nil, err
+	}
+	if dst.node != nil && dst.node.Place.Holds(src.node.Place) || !o.Shallow && src.node.Place.Holds(dst.place()) {
+		return nil, nil, ErrIntoItself
+	}
+	if _, err := t.permit(c, replacing(dst)...); err != nil {
+		return nil, nil, err
+	}
+	return src, dst, t.refuseExisting(dst, o.NoOverwrite)
+}
+
+// ends resolves source and destination and refuses what needs no rules.
+func (t *tx) ends(from, to Target) (src, dst *spot, err error) {
+	if src, err = t.find(from); err != nil {
+		return nil, nil, err
+	}
+	if _, err := src.existing(); err != nil {
+		return nil, nil, err
+	}
+	if dst, err = t.find(to); err != nil {
+		return nil, nil, err
+	}
+	switch {
+	case to.Path.IsRoot():
+		return nil, nil, ErrRoot
+	case dst.parentID == 0:
+		return nil, nil, ErrNoParent
+	}
+	return src, dst, nil
+}
+
+// replacing are the touches of putting something where dst is.
+func replacing(dst *spot) []touch {
+	touches := []touch{dst.membership()}
+	if dst.node != nil {
+		touches = append(touches, dst.deep())
+	}
+	return touches
+}
+
+// refuseExisting is Overwrite: F.
+func (t *tx) refuseExisting(dst *spot, noOverwrite bool) error {
+	if dst.node != nil && noOverwrite {
+		return ErrExists
+	}
+	return nil
+}
+
+// clear takes away what dst maps to. It returns the locks rooted there, which
+// hold whatever comes instead; those below end.
+func (t *tx) clear(dst *spot) ([]lockns.Lock, error) {
+	if dst.node == nil {
+		return nil, nil
+	}
+	all, err := t.covering(dst.space, dst.node.Place)
+	if err != nil {
+		return nil, err
+	}
+	var kept []lockns.Lock
+	for _, l := range all {
+		if l.Place.Root == dst.node.Place.Root {
+			kept = append(kept, l)
+		}
+	}
+	if err := t.dropUnder(dst.space, dst.node.Place); err != nil {
+		return nil, err
+	}
+	return kept, t.removeNode(dst.node)
+}
+
+// rebind roots the kept locks of a destination on what it maps to now. They
+// keep id, token, holder and end.
+func (t *tx) rebind(dst *spot, kept []lockns.Lock, place lockns.Place) error {
+	for _, l := range kept {
+		l.Place = place
+		if _, err := t.addLock(dst.space, l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copyNow copies a file, an empty folder or a small tree in this transaction.
+func (t *tx) copyNow(src, dst *spot, o CopyOptions) error {
+	kept, err := t.clear(dst)
+	if err != nil {
+		return err
+	}
+	var n Node
+	if src.node.IsFolder() {
+		n, err = t.copyFolder(src, dst, !o.Shallow)
+	} else {
+		n, err = t.copyFile(src.node, dst)
+	}
+	if err != nil {
+		return err
+	}
+	if err := t.rebind(dst, kept, n.Place); err != nil {
+		return err
+	}
+	if err := t.fits(dst.space); err != nil {
+		return err
+	}
+	if err := t.touchFolder(dst.space, dst.parentID); err != nil {
+		return err
+	}
+	return t.at(Written)
+}
+
+// fits refuses when the workspace now stores more than its quota. The freed
+// space of replaced folders counts only once they are purged.
+func (t *tx) fits(sp *space) error {
+	u, err := t.usage(sp)
+	if err == nil && u.Quota > 0 && u.Used > u.Quota {
+		return ErrQuota
+	}
+	return err
+}
+
+func (t *tx) copyFile(from *Node, dst *spot) (Node, error) {
+	name := dst.target.Path.Base()
+	to := Node{Name: name, namespace: dst.id, parent: dst.parentID}
+	id, err := t.insert(`INSERT INTO files (namespace_id, folder_id, name, name_key, blob_id, size, version, content_type, created_at, modified_at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, dst.id, dst.parentID, name, nameKey(name), from.blob, from.Size, uuid.NewString(),
+		null(from.ContentType), micros(t.now), micros(from.Modified))
+	if err != nil {
+		return to, err
+	}
+	to.Place = dst.parent.File(id)
+	if _, err := t.exec(`UPDATE blobs SET refs = refs + 1 WHERE id = ?`, from.blob); err != nil {
+		return to, err
+	}
+	if err := t.copyProps(from, &to); err != nil {
+		return to, err
+	}
+	return to, t.addUsage(dst.id, from.Size)
+}
+
+func (t *tx) copyFolder(src, dst *spot, members bool) (Node, error) {
+	name := dst.target.Path.Base()
+	to := Node{Name: name, namespace: dst.id, parent: dst.parentID}
+	id, err := t.addFolder(dst.id, dst.parentID, name, micros(t.now))
+	if err != nil {
+		return to, err
+	}
+	to.Place = dst.parent.Folder(id)
+	if err := t.copyProps(src.node, &to); err != nil || !members {
+		return to, err
+	}
+	todo := []pending{{from: src.space.folderID(src.node), to: id, level: len(dst.target.Path)}}
+	c := copier{t: t, namespace: dst.id, todo: todo}
+	return to, c.run(copyAtOnce + 1)
+}
+
+// copyBig builds the copy of a big tree under a detached folder and attaches it.
+func (s *Store) copyBig(ctx context.Context, from, to Target, o CopyOptions, src Node, c Claim) (created bool, err error) {
+	var root int64
+	var c2 copier
+	spaces := []lockns.Workspace{to.Workspace}
+	err = s.update(ctx, spaces, func(t *tx) error {
+		sp, err := t.space(to.Workspace)
+		if err != nil {
+			return err
+		}
+		root, err = t.addFolder(sp.id, 0, to.Path.Base(), micros(t.now))
+		if err != nil {
+			return err
+		}
+		copied := Node{Place: lockns.Place{}.Folder(root), namespace: sp.id}
+		if err := t.copyProps(&src, &copied); err != nil {
+			return err
+		}
+		ids := folderIDs(src.Place.Ancestry)
+		c2 = copier{namespace: sp.id, todo: []pending{{from: ids[len(ids)-1].(int64), to: root, level: len(to.Path)}}}
+		return t.keepBuilding(root)
+	})
+	for err == nil && len(c2.todo) > 0 {
+		var next copier
+		err = s.update(ctx, spaces, func(t *tx) error {
+			next = c2.clone(t)
+			if err := t.keepBuilding(root); err != nil {
+				return err
+			}
+			if err := next.run(chunkRows); err != nil {
+				return err
+			}
+			sp, err := t.space(to.Workspace)
+			if err != nil {
+				return err
+			}
+			return t.fits(sp)
+		})
+		if err == nil {
+			c2 = next
+		}
+	}
+	if err == nil {
+		err = s.update(ctx, []lockns.Workspace{from.Workspace, to.Workspace}, func(t *tx) error {
+			created, err = t.attach(from, to, o, root, c)
+			return err
+		})
+	}
+	if err != nil {
+		s.abandon(context.WithoutCancel(ctx), root)
+	}
+	return created, err
+}
+
+// keepBuilding keeps Purge away from a tree under construction.
+func (t *tx) keepBuilding(root int64) error {
+	_, err := t.exec(`UPDATE folders SET detached_at = ? WHERE id = ?`, micros(t.now.Add(buildGrace)), root)
+	return err
+}
+
+// attach puts a finished tree in place.
+func (t *tx) attach(from, to Target, o CopyOptions, root int64, c Claim) (created bool, err error) {
+	_, dst, err := t.admitCopy(from, to, o, c)
+	if err != nil {
+		return false, err
+	}
+	kept, err := t.clear(dst)
+	if err != nil {
+		return false, err
+	}
+	n, err := t.exec(`UPDATE folders SET parent_id = ?, detached_at = NULL, modified_at = ? WHERE id = ? AND detached_at IS NOT NULL`,
+		dst.parentID, micros(t.now), root)
+	if err == nil && n != 1 {
+		err = fmt.Errorf("%w: copy was purged while it was built", ErrBusy)
+	}
+	if err != nil {
+		return false, err
+	}
+	if err := t.rebind(dst, kept, dst.parent.Folder(root)); err != nil {
+		return false, err
+	}
+	return dst.node == nil, t.touchFolder(dst.space, dst.parentID)
+}
+
+// abandon hands an unfinished tree to Purge. Failing to is no loss: its grace
+// runs out.
+func (s *Store) abandon(ctx context.Context, root int64) {
+	if root == 0 {
+		return
+	}
+	err := s.update(ctx, nil, func(t *tx) error {
+		_, err := t.exec(`UPDATE folders SET detached_at = ? WHERE id = ? AND detached_at IS NOT NULL`, micros(t.now), root)
+		t.after = append(t.after, s.signalPurge)
+		return err
+	})
+	if err != nil {
+		s.log.Warn("unfinished copy left to the purge", "error", err)
+	}
+}

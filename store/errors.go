@@ -1,0 +1,60 @@
+package store
+
+import (
+	"errors"
+
+	"holdfast/lockns"
+)
+
+// What an operation can refuse for. Each is matched with errors.Is; a refusal
+// by locks is a *lockns.LockedError or a *lockns.ConflictError instead.
+var (
+	// ErrNotFound: the path maps to nothing.
+	ErrNotFound = errors.New("store: not found")
+	// ErrNoParent: a folder above the path is missing, or is a file.
+	ErrNoParent = errors.New("store: parent folder missing")
+	// ErrExists: the name is taken and may not be replaced.
+	ErrExists = errors.New("store: already exists")
+	// ErrIsFolder: the operation wants a file and the path maps to a folder.
+	ErrIsFolder = errors.New("store: is a folder")
+	// ErrNotFolder: the operation wants a folder and the path maps to a file.
+	ErrNotFolder = errors.New("store: is not a folder")
+	// ErrRoot: the workspace root cannot be removed, moved or replaced.
+	ErrRoot = errors.New("store: is the workspace root")
+	// ErrIntoItself: a resource cannot be copied or moved onto itself, below
+	// itself, or over one of its own ancestors.
+	ErrIntoItself = errors.New("store: source and destination overlap")
+	// ErrBadName: a name of the path is not allowed.
+	ErrBadName = errors.New("store: bad name")
+	// ErrTooDeep: the path would have more than MaxLevels levels.
+	ErrTooDeep = errors.New("store: too many levels")
+	// ErrTooMany: a walk or a move between workspaces exceeds its limit.
+	ErrTooMany = errors.New("store: too many members")
+	// ErrPrecondition: a Claim's condition is false.
+	ErrPrecondition = errors.New("store: precondition failed")
+	// ErrQuota: the workspace's storage quota would be exceeded.
+	ErrQuota = errors.New("store: storage quota exceeded")
+	// ErrLockQuota: the user holds as many active locks as allowed.
+	ErrLockQuota = errors.New("store: lock quota exceeded")
+	// ErrNoSpace: the database or the disk below it is full.
+	ErrNoSpace = errors.New("store: no space left")
+	// ErrBodySize: a body is longer or shorter than it was said to be.
+	ErrBodySize = errors.New("store: body size differs from the size announced")
+	// ErrNoSuchLock: no active lock of this token covers the path.
+	ErrNoSuchLock = errors.New("store: no such lock here")
+	// ErrNotHolder: the lock is somebody else's.
+	ErrNotHolder = errors.New("store: lock held by another user")
+	// ErrForeignLock: a lock that cannot leave its workspace stands in the
+	// tree to be moved. It is wrapped beside a *lockns.LockedError.
+	ErrForeignLock = errors.New("store: lock bound to its workspace")
+	// ErrBusy: the database is busy with another process; try again soon.
+	ErrBusy = errors.New("store: database busy")
+	// ErrCommitUnknown: the commit failed in a way that leaves open whether it
+	// happened. Nothing staged was removed; the caller may look and try again.
+	ErrCommitUnknown = errors.New("store: commit outcome unknown")
+	// ErrClosed: the store is closed.
+	ErrClosed = errors.New("store: closed")
+)
+
+// locked is the shape in which operations hand on a refusal by locks.
+func locked(locks []lockns.Lock) error { return &lockns.LockedError{Locks: locks} }

@@ -1,0 +1,242 @@
+package store
+
+import (
+	"database/sql"
+	"strings"
+
+	"holdfast/lockns"
+)
+
+// The columns of a lock, as scanLock reads them.
+const lockColumns = `l.id, l.token, l.namespace_id, l.root_kind, l.root_folder_id, l.root_file_id, l.ancestry, l.depth, l.mode,
+l.origin, l.holder_user_id, l.owner_info, l.lockroot_path, l.timeout_at, l.created_at`
+
+const (
+	selectLock  = `SELECT ` + lockColumns + ` FROM resource_locks l `
+	activeLocks = ` AND (l.timeout_at IS NULL OR l.timeout_at >= ?)`
+)
+
+// scanLock reads a lock and the id of its namespace row.
+func scanLock(scan func(...any) error) (lockns.Lock, int64, error) {
+	var (
+		l                  lockns.Lock
+		ns, created        int64
+		folder, file       sql.NullInt64
+		holder, timeout    sql.NullInt64
+		owner, path        sql.NullString
+		kind, depth, m, og string
+	)
+	err := scan(&l.ID, &l.Token, &ns, &kind, &folder, &file, &l.Place.Ancestry, &depth, &m,
+		&og, &holder, &owner, &path, &timeout, &created)
+	if err != nil {
+		return l, 0, err
+	}
+	l.Place.Root = lockns.Root{Kind: lockns.RootKind(kind), ID: folder.Int64 + file.Int64}
+	l.Depth, l.Mode, l.Origin = lockns.Depth(depth), lockns.Mode(m), lockns.Origin(og)
+	l.Holder, l.Owner, l.Path = holder.Int64, owner.String, path.String
+	l.CreatedAt = fromMicros(created)
+	if timeout.Valid {
+		l.ExpiresAt = fromMicros(timeout.Int64)
+	}
+	return l, ns, nil
+}
+
+// lockRows reads the locks that a query over resource_locks l selects.
+func (t *tx) lockRows(query string, args ...any) ([]lockns.Lock, error) {
+	var locks []lockns.Lock
+	err := t.rows(query, args, func(scan func(...any) error) error {
+		l, _, err := scanLock(scan)
+		locks = append(locks, l)
+		return err
+	})
+	return locks, err
+}
+
+// covering are the active locks rooted on the ancestors of a place or on the
+// place itself: a few index look-ups, however many locks the workspace has.
+// Those above with depth resource are among them and do no harm.
+func (t *tx) covering(sp *space, p lockns.Place) ([]lockns.Lock, error) {
+	folders := folderIDs(p.Ancestry)
+	now := micros(t.now)
+	args := []any{sp.id, now}
+	query := selectLock + `WHERE l.namespace_id = ? AND l.root_kind = 'workspace_root'` + activeLocks
+	if len(folders) > 1 {
+		query += ` UNION ALL ` + selectLock + `WHERE l.namespace_id = ? AND l.root_kind = 'folder' AND l.root_folder_id IN (?` +
+			strings.Repeat(",?", len(folders)-2) + `)` + activeLocks
+		args = append(args, sp.id)
+		for _, id := range folders[1:] { // the first is the workspace root
+			args = append(args, id)
+		}
+		args = append(args, now)
+	}
+	if p.Root.Kind == lockns.FileRoot {
+		query += ` UNION ALL ` + selectLock + `WHERE l.namespace_id = ? AND l.root_kind = 'file' AND l.root_file_id = ?` + activeLocks
+		args = append(args, sp.id, p.Root.ID, now)
+	}
+	return t.lockRows(query, args...)
+}
+
+// below are the active locks rooted under a folder: one range of the ancestry
+// index, costing what it returns.
+func (t *tx) below(sp *space, p lockns.Place) ([]lockns.Lock, error) {
+	if !p.IsFolder() {
+		return nil, nil
+	}
+	return t.lockRows(selectLock+`WHERE l.namespace_id = ? AND l.ancestry > ? AND l.ancestry < ?`+activeLocks,
+		sp.id, p.Ancestry, rangeEnd(p.Ancestry), micros(t.now))
+}
+
+// rangeEnd is the end of the range of ancestries that start with a folder's.
+func rangeEnd(ancestry string) string {
+	return strings.TrimSuffix(ancestry, "/") + "0" // '0' follows '/'
+}
+
+// folderIDs are the ids of the folders in an ancestry, root-first.
+func folderIDs(ancestry string) []any {
+	var ids []any
+	for part := range strings.SplitSeq(strings.Trim(ancestry, "/"), "/") {
+		var id int64
+		for _, c := range []byte(part) {
+			if c < '0' || c > '9' {
+				return ids // the file, or the unmapped name, at the end
+			}
+			id = id*10 + int64(c-'0')
+		}
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+// touch is a resource of one workspace that a change touches.
+type touch struct {
+	*space
+	lockns.Touch
+}
+
+func (sp *spot) touch() touch { return touch{sp.space, lockns.Touch{Place: sp.place()}} }
+func (sp *spot) deep() touch  { return touch{sp.space, lockns.Touch{Place: sp.place(), Deep: true}} }
+func (sp *spot) membership() touch {
+	return touch{sp.space, lockns.Touch{Place: sp.parent}}
+}
+
+// authorize applies the lock rules to everything a change touches.
+func (t *tx) authorize(cred lockns.Credentials, touches ...touch) error {
+	for len(touches) > 0 {
+		sp := touches[0].space
+		var here []lockns.Touch
+		var rest []touch
+		for _, c := range touches {
+			if c.space == sp {
+				here = append(here, c.Touch)
+			} else {
+				rest = append(rest, c)
+			}
+		}
+		locks, err := t.bearing(sp, here)
+		if err != nil {
+			return err
+		}
+		if err := lockns.Authorize(cred, locks, here...); err != nil {
+			return err
+		}
+		touches = rest
+	}
+	return nil
+}
+
+// bearing are the locks that bear on the touches, each once.
+func (t *tx) bearing(sp *space, touches []lockns.Touch) ([]lockns.Lock, error) {
+	var all []lockns.Lock
+	seen := map[int64]bool{}
+	add := func(locks []lockns.Lock, err error) error {
+		for _, l := range locks {
+			if !seen[l.ID] {
+				seen[l.ID] = true
+				all = append(all, l)
+			}
+		}
+		return err
+	}
+	for _, c := range touches {
+		if err := add(t.covering(sp, c.Place)); err != nil {
+			return nil, err
+		}
+		if !c.Deep {
+			continue
+		}
+		if err := add(t.below(sp, c.Place)); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// The writers of lock rows follow. Each marks the projection as changed, so
+// that no caller can forget the generation.
+
+// addLock inserts a lock row; l.ID 0 takes a new id.
+func (t *tx) addLock(sp *space, l lockns.Lock) (lockns.Lock, error) {
+	var folder, file any
+	switch l.Place.Root.Kind {
+	case lockns.FolderRoot:
+		folder = l.Place.Root.ID
+	case lockns.FileRoot:
+		file = l.Place.Root.ID
+	}
+	var timeout any
+	if !l.ExpiresAt.IsZero() {
+		timeout = micros(l.ExpiresAt)
+	}
+	id, err := t.insert(`INSERT INTO resource_locks (id, token, namespace_id, root_kind, root_folder_id, root_file_id, ancestry,
+depth, mode, origin, holder_user_id, owner_info, lockroot_path, timeout_at, created_at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		null(l.ID), l.Token, sp.id, string(l.Place.Root.Kind), folder, file, l.Place.Ancestry,
+		string(l.Depth), string(l.Mode), string(l.Origin), null(l.Holder), null(l.Owner), null(l.Path), timeout, micros(l.CreatedAt))
+	if err != nil {
+		return l, err
+	}
+	l.ID = id
+	sp.relocks = true
+	return l, nil
+}
+
+// dropLocks deletes the lock rows that a condition selects, expired ones too.
+func (t *tx) dropLocks(sp *space, where string, args ...any) (int64, error) {
+	n, err := t.exec(`DELETE FROM resource_locks WHERE namespace_id = ? AND `+where, append([]any{sp.id}, args...)...)
+	if n > 0 {
+		sp.relocks = true
+	}
+	return n, err
+}
+
+// dropUnder deletes the locks at or below a place, of all origins.
+func (t *tx) dropUnder(sp *space, p lockns.Place) error {
+	if p.IsFolder() {
+		_, err := t.dropLocks(sp, `ancestry >= ? AND ancestry < ?`, p.Ancestry, rangeEnd(p.Ancestry))
+		return err
+	}
+	_, err := t.dropLocks(sp, `root_kind = 'file' AND root_file_id = ?`, p.Root.ID)
+	return err
+}
+
+// extendLock gives a lock a new end.
+func (t *tx) extendLock(sp *space, l lockns.Lock) error {
+	var timeout any
+	if !l.ExpiresAt.IsZero() {
+		timeout = micros(l.ExpiresAt)
+	}
+	_, err := t.exec(`UPDATE resource_locks SET timeout_at = ? WHERE id = ?`, timeout, l.ID)
+	sp.relocks = true
+	return err
+}
+
+// lockByToken finds an active lock in any workspace, and the namespace row it
+// belongs to.
+func (t *tx) lockByToken(token string) (l lockns.Lock, namespace int64, ok bool, err error) {
+	err = t.rows(selectLock+`WHERE l.token = ?`+activeLocks, []any{token, micros(t.now)}, func(scan func(...any) error) (err error) {
+		l, namespace, err = scanLock(scan)
+		ok = err == nil
+		return err
+	})
+	return l, namespace, ok, err
+}

@@ -1,0 +1,144 @@
+package store
+
+import (
+	"io"
+	"time"
+
+	"holdfast/lockns"
+)
+
+// MaxLevels is how many names a path may have.
+const MaxLevels = 128
+
+// MaxNameBytes is how long one name may be, as sent.
+const MaxNameBytes = 255
+
+// Target is a path in a workspace. The path may map to nothing.
+type Target struct {
+	Workspace lockns.Workspace
+	Path      Path
+}
+
+// Node is a file or folder as one transaction saw it.
+type Node struct {
+	// Place is the identity: root kind, id and id path.
+	Place lockns.Place
+	// Name is the name as first sent, "" for the workspace root.
+	Name string
+	// Size in bytes; 0 for folders.
+	Size int64
+	// ETag is a strong entity tag with its quotes, new with each content
+	// write; "" for folders.
+	ETag string
+	// ContentType as stored with the content; "" when none was given.
+	ContentType       string
+	Created, Modified time.Time
+
+	namespace int64 // id of the namespace row
+	parent    int64 // id of the folder it is in; 0 for the workspace root
+	blob      int64 // id of the blobs row; 0 for folders
+	hasProps  bool
+}
+
+// IsFolder reports whether the node is a folder or the workspace root.
+func (n Node) IsFolder() bool { return n.Place.IsFolder() }
+
+// Property is a dead property: its name and its whole element, with every
+// namespace it uses declared inside (RFC 4918 section 4.3).
+type Property struct {
+	Space, Local string
+	XML          string
+}
+
+// PropOp sets a dead property, or removes it when Remove is true; removing what
+// is not there is no error (RFC 4918 section 14.23).
+type PropOp struct {
+	Property
+	Remove bool
+}
+
+// Patch is a change of properties, applied whole and in order. The zero Patch
+// changes nothing, and PatchProps with it is a check of all that could refuse.
+type Patch struct {
+	Props    []PropOp
+	Modified *time.Time // a new modification time, when not nil
+}
+
+// Want says what a Walk reads of each entry besides the node.
+type Want struct {
+	Props bool // dead properties
+	Locks bool // active locks covering it
+}
+
+// Entry is one resource of a Walk.
+type Entry struct {
+	Node
+	// Path is where the resource is, spelled as stored (the start of the
+	// walk as asked).
+	Path  Path
+	Props []Property
+	Locks []lockns.Lock
+}
+
+// Depths of a Walk.
+const (
+	DepthZero     = 0
+	DepthOne      = 1
+	DepthInfinity = -1
+)
+
+// Usage is what a workspace stores and may store, in bytes. Quota 0 is none.
+type Usage struct{ Used, Quota int64 }
+
+// File is content to be put.
+type File struct {
+	// Body is read once, to its end, after everything that could refuse the
+	// request has been asked on a snapshot.
+	Body io.Reader
+	// Size is the exact length of Body, or -1 when unknown.
+	Size        int64
+	ContentType string
+}
+
+// LockSpec describes a lock to be acquired.
+type LockSpec struct {
+	Depth  lockns.Depth
+	Mode   lockns.Mode
+	Origin lockns.Origin
+	Holder int64
+	// Owner as in lockns.Lock.
+	Owner string
+	// Timeout from now; 0 means the lock has no end.
+	Timeout time.Duration
+	// Collection: the URL ends in a slash, so that nothing may be created
+	// for it (ErrNotFound instead).
+	Collection bool
+}
+
+// Locked is the outcome of Lock and RefreshLock.
+type Locked struct {
+	Lock lockns.Lock
+	// Created: the path mapped to nothing and an empty file was created.
+	Created bool
+	Node    Node
+}
+
+// User is somebody who can log in. Their personal workspace has their id.
+type User struct {
+	ID          int64
+	Name        string
+	DisplayName string
+	// PasswordHash is an encoded hash, "" for a user who cannot log in.
+	PasswordHash string
+	Admin        bool
+	Disabled     bool
+	// AuthVersion grows whenever what a login proves may have changed:
+	// password, role, disabled.
+	AuthVersion int64
+	Created     time.Time
+}
+
+// Workspace is the user's personal workspace.
+func (u User) Workspace() lockns.Workspace {
+	return lockns.Workspace{Kind: lockns.Personal, ID: u.ID}
+}

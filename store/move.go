@@ -1,0 +1,238 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"holdfast/lockns"
+)
+
+// moveAtOnce is how many members a move between workspaces may take along.
+const moveAtOnce = 10000
+
+// Move gives a resource another place: identity, entity tag, times and
+// properties stay. Inside a workspace it costs the same whatever is below. The
+// WebDAV locks of the source end, those of other origins go along; what the
+// destination mapped to is replaced, and a lock rooted there stays and holds
+// the moved resource from then on. created tells whether it mapped to nothing.
+//
+// Between workspaces every member changes its workspace in the same
+// transaction, at most 10,000 of them.
+//
+// Errors: ErrNotFound (source), ErrBadName, ErrTooDeep, ErrNoParent, ErrRoot,
+// ErrIntoItself, ErrExists, *lockns.LockedError and the claim's; between
+// workspaces ErrTooMany, ErrQuota, and ErrForeignLock for a lock that cannot
+// leave its workspace.
+func (s *Store) Move(ctx context.Context, from, to Target, noOverwrite bool, c Claim) (created bool, err error) {
+	if err := to.Path.check(); err != nil {
+		return false, err
+	}
+	err = s.update(ctx, []lockns.Workspace{from.Workspace, to.Workspace}, func(t *tx) error {
+		created, err = t.move(from, to, noOverwrite, c)
+		return err
+	})
+	return created, err
+}
+
+func (t *tx) move(from, to Target, noOverwrite bool, c Claim) (created bool, err error) {
+	src, dst, err := t.ends(from, to)
+	if err != nil {
+		return false, err
+	}
+	if from.Path.IsRoot() {
+		return false, ErrRoot
+	}
+	renamed := sameNode(src.node, dst.node)
+	if renamed && src.node.Name == to.Path.Base() || !renamed && overlap(src, dst) {
+		return false, ErrIntoItself
+	}
+	touches := []touch{src.membership(), src.deep(), dst.membership()}
+	if renamed {
+		dst.node = nil // another spelling of the source's own name
+	} else {
+		touches = append(touches, replacing(dst)...)
+	}
+	cred, err := t.permit(c, touches...)
+	if err != nil {
+		return false, err
+	}
+	if err := t.refuseExisting(dst, noOverwrite); err != nil {
+		return false, err
+	}
+	if err := t.shallowEnough(src, dst); err != nil {
+		return false, err
+	}
+	return dst.node == nil, t.relocate(src, dst, cred)
+}
+
+// relocate does the move that was allowed.
+func (t *tx) relocate(src, dst *spot, cred lockns.Credentials) error {
+	n := src.node
+	carried, err := t.takeLocks(src)
+	if err != nil {
+		return err
+	}
+	kept, err := t.clear(dst)
+	if err != nil {
+		return err
+	}
+	if err := bothLocked(n.Place, carried, kept); err != nil {
+		return err
+	}
+	if src.space != dst.space {
+		if err := t.emigrate(src, dst, carried, cred); err != nil {
+			return err
+		}
+	}
+	place, err := t.rehang(n, dst)
+	if err != nil {
+		return err
+	}
+	for _, l := range carried {
+		if _, err := t.addLock(dst.space, rebase(l, n.Place, place, src.target.Path, dst.target.Path)); err != nil {
+			return err
+		}
+	}
+	if err := t.rebind(dst, kept, place); err != nil {
+		return err
+	}
+	if err := t.touchFolder(src.space, src.parentID); err != nil {
+		return err
+	}
+	if err := t.touchFolder(dst.space, dst.parentID); err != nil {
+		return err
+	}
+	return t.at(Written)
+}
+
+// rehang changes the row: parent and name, nothing else.
+func (t *tx) rehang(n *Node, dst *spot) (lockns.Place, error) {
+	name := dst.target.Path.Base()
+	query, place := `UPDATE files SET folder_id = ?, name = ?, name_key = ?, namespace_id = ? WHERE id = ?`, dst.parent.File(n.Place.Root.ID)
+	if n.IsFolder() {
+		query, place = `UPDATE folders SET parent_id = ?, name = ?, name_key = ?, namespace_id = ? WHERE id = ?`, dst.parent.Folder(n.Place.Root.ID)
+	}
+	_, err := t.exec(query, dst.parentID, name, nameKey(name), dst.id, n.Place.Root.ID)
+	return place, err
+}
+
+// sameNode reports whether both are the same resource.
+func sameNode(a, b *Node) bool { return b != nil && a.Place.Root == b.Place.Root }
+
+// overlap reports whether one end lies at or inside the other.
+func overlap(src, dst *spot) bool {
+	return src.node.Place.Holds(dst.place()) || dst.node != nil && dst.node.Place.Holds(src.node.Place)
+}
+
+// shallowEnough refuses a move that would push members below the deepest level.
+// Only a move further down has to look.
+func (t *tx) shallowEnough(src, dst *spot) error {
+	deeper := len(dst.target.Path) - len(src.target.Path)
+	if !src.node.IsFolder() || deeper <= 0 {
+		return nil
+	}
+	var height int
+	_, err := t.row(`WITH RECURSIVE tree (id, depth) AS (
+SELECT ?, 0 UNION ALL SELECT f.id, tree.depth + 1 FROM tree CROSS JOIN folders f ON f.parent_id = tree.id WHERE tree.depth <= ?)
+SELECT max(depth + EXISTS (SELECT 1 FROM files WHERE folder_id = tree.id)) FROM tree`,
+		[]any{src.node.Place.Root.ID, MaxLevels}, &height)
+	if err == nil && len(dst.target.Path)+height > MaxLevels {
+		return ErrTooDeep
+	}
+	return err
+}
+
+// takeLocks removes all locks at or below the source and returns those that go
+// along with it: the active ones of origins other than WebDAV.
+func (t *tx) takeLocks(src *spot) ([]lockns.Lock, error) {
+	at, err := t.covering(src.space, src.node.Place)
+	if err != nil {
+		return nil, err
+	}
+	under, err := t.below(src.space, src.node.Place)
+	if err != nil {
+		return nil, err
+	}
+	var carried []lockns.Lock
+	for _, l := range append(at, under...) {
+		if l.Origin != lockns.WebDAV && src.node.Place.Holds(l.Place) {
+			carried = append(carried, l)
+		}
+	}
+	return carried, t.dropUnder(src.space, src.node.Place)
+}
+
+// bothLocked refuses to bring a lock of the source and one of the destination
+// together on one resource that cannot both be there.
+func bothLocked(p lockns.Place, carried, kept []lockns.Lock) error {
+	for _, k := range kept {
+		k.Place = p
+		var conflict *lockns.ConflictError
+		if errors.As(lockns.Admit(k, carried), &conflict) {
+			return locked(append(conflict.Covering, conflict.Below...))
+		}
+	}
+	return nil
+}
+
+// rebase gives a carried lock its new place and shown path.
+func rebase(l lockns.Lock, from, to lockns.Place, fromPath, toPath Path) lockns.Lock {
+	if l.Place.Root == from.Root {
+		l.Place = to
+	} else {
+		l.Place.Ancestry = to.Ancestry + strings.TrimPrefix(l.Place.Ancestry, from.Ancestry)
+	}
+	if rest, ok := strings.CutPrefix(l.Path, fromPath.String()); ok {
+		l.Path = toPath.String() + rest
+	}
+	return l
+}
+
+// emigrate moves every member, and the bytes they take, to the other workspace.
+func (t *tx) emigrate(src, dst *spot, carried []lockns.Lock, cred lockns.Credentials) error {
+	for _, l := range carried {
+		if l.Origin == lockns.WOPI || l.Holder != cred.User {
+			return errors.Join(ErrForeignLock, locked([]lockns.Lock{l}))
+		}
+	}
+	bytes := src.node.Size
+	if src.node.IsFolder() {
+		id := src.node.Place.Root.ID
+		n, err := t.countTree(id, moveAtOnce+1)
+		if err != nil {
+			return err
+		}
+		if n > moveAtOnce {
+			return ErrTooMany
+		}
+		if bytes, err = t.treeBytes(id); err != nil {
+			return err
+		}
+		for _, q := range []string{
+			`UPDATE files SET namespace_id = ?2 WHERE folder_id IN (` + treeOf1 + `)`,
+			`UPDATE folders SET namespace_id = ?2 WHERE id IN (` + treeOf1 + `)`,
+		} {
+			if _, err := t.exec(q, id, dst.id); err != nil {
+				return err
+			}
+		}
+	}
+	if err := t.addUsage(src.id, -bytes); err != nil {
+		return err
+	}
+	if err := t.addUsage(dst.id, bytes); err != nil {
+		return err
+	}
+	return t.fits(dst.space)
+}
+
+// treeOf1 selects a folder, the statement's first parameter, and all below it.
+const treeOf1 = `WITH RECURSIVE tree (id) AS (
+SELECT ?1 UNION ALL SELECT f.id FROM tree CROSS JOIN folders f ON f.parent_id = tree.id) SELECT id FROM tree`
+
+// treeBytes is the size of all files below a folder.
+func (t *tx) treeBytes(folder int64) (bytes int64, err error) {
+	_, err = t.row(`SELECT coalesce(sum(size), 0) FROM files WHERE folder_id IN (`+treeOf1+`)`, []any{folder}, &bytes)
+	return bytes, err
+}

@@ -1,0 +1,194 @@
+package store
+
+import (
+	"database/sql"
+	"strings"
+
+	"holdfast/lockns"
+)
+
+// spot is where a path leads inside a transaction.
+type spot struct {
+	*space
+	target Target
+	// parent is the place of the folder the resource is in, or would be in;
+	// without an id when the path is the root or a folder above is missing.
+	parent   lockns.Place
+	parentID int64
+	// node is what is there, nil when the path maps to nothing.
+	node *Node
+}
+
+// place is where the resource is or would be; zero without a parent.
+func (sp *spot) place() lockns.Place {
+	switch {
+	case sp.node != nil:
+		return sp.node.Place
+	case sp.parentID != 0:
+		return sp.parent.Unmapped()
+	}
+	return lockns.Place{}
+}
+
+// existing is the node, or ErrNotFound.
+func (sp *spot) existing() (*Node, error) {
+	if sp.node == nil {
+		return nil, ErrNotFound
+	}
+	return sp.node, nil
+}
+
+// find resolves a path, root-first.
+func (t *tx) find(target Target) (*spot, error) {
+	space, err := t.space(target.Workspace)
+	if err != nil {
+		return nil, err
+	}
+	sp := &spot{space: space, target: target}
+	if target.Path.IsRoot() {
+		sp.node, err = t.rootNode(space)
+		return sp, err
+	}
+	place, id, err := t.descend(space, target.Path.Parent())
+	if err != nil || id == 0 {
+		return sp, err
+	}
+	sp.parent, sp.parentID = place, id
+	sp.node, err = t.member(space, place, id, nameKey(target.Path.Base()))
+	return sp, err
+}
+
+// joinLevels is how many levels one statement descends.
+const joinLevels = 16
+
+// descend walks down folders only. It returns id 0 when one is missing.
+func (t *tx) descend(space *space, path Path) (lockns.Place, int64, error) {
+	place, id := space.rootPlace(), space.root
+	for len(path) > 0 {
+		n := min(len(path), joinLevels)
+		ids, err := t.chain(id, path[:n])
+		if err != nil || ids == nil {
+			return lockns.Place{}, 0, err
+		}
+		for _, id := range ids {
+			place = place.Folder(id)
+		}
+		id, path = ids[n-1], path[n:]
+	}
+	return place, id, nil
+}
+
+// chain returns the ids of nested folders below parent, or nil.
+func (t *tx) chain(parent int64, names Path) ([]int64, error) {
+	ids := make([]int64, len(names))
+	dest := make([]any, len(names))
+	args := make([]any, 0, len(names)+1)
+	args = append(args, parent)
+	for i, name := range names {
+		dest[i] = &ids[i]
+		args = append(args, nameKey(name))
+	}
+	ok, err := t.row(chainQueries[len(names)], args, dest...)
+	if err != nil || !ok {
+		return nil, err
+	}
+	return ids, nil
+}
+
+// chainQueries holds the statement for each number of levels. CROSS JOIN keeps
+// SQLite from joining in any order but root-first.
+var chainQueries = func() [joinLevels + 1]string {
+	var qs [joinLevels + 1]string
+	for n := 1; n <= joinLevels; n++ {
+		var cols, from, where []string
+		for i := 1; i <= n; i++ {
+			f := "f" + itoa(int64(i))
+			cols = append(cols, f+".id")
+			from = append(from, "folders "+f)
+			up := "?"
+			if i > 1 {
+				up = "f" + itoa(int64(i-1)) + ".id"
+			}
+			where = append(where, f+".parent_id = "+up+" AND "+f+".name_key = ?")
+		}
+		qs[n] = "SELECT " + strings.Join(cols, ", ") + " FROM " + strings.Join(from, " CROSS JOIN ") +
+			" WHERE " + strings.Join(where, " AND ")
+	}
+	return qs
+}()
+
+// The columns of a node, in one shape for folders and files.
+const (
+	folderColumns = `1, f.id, f.name, 0, '', NULL, 0, f.has_props, f.created_at, f.modified_at`
+	fileColumns   = `0, f.id, f.name, f.size, f.version, f.content_type, f.blob_id, f.has_props, f.created_at, f.modified_at`
+)
+
+const selectMember = `SELECT ` + folderColumns + ` FROM folders f WHERE f.parent_id = ? AND f.name_key = ?
+UNION ALL SELECT ` + fileColumns + ` FROM files f WHERE f.folder_id = ? AND f.name_key = ?`
+
+// member finds a file or folder of a folder by name key; nil when there is none.
+func (t *tx) member(space *space, parent lockns.Place, parentID int64, key string) (*Node, error) {
+	var n *Node
+	err := t.rows(selectMember, []any{parentID, key, parentID, key}, func(scan func(...any) error) (err error) {
+		n, err = scanNode(scan, space.id, parent, parentID)
+		return err
+	})
+	return n, err
+}
+
+const selectRoot = `SELECT ` + folderColumns + ` FROM folders f WHERE f.id = ?`
+
+func (t *tx) rootNode(space *space) (*Node, error) {
+	var n *Node
+	err := t.rows(selectRoot, []any{space.root}, func(scan func(...any) error) (err error) {
+		n, err = scanNode(scan, space.id, lockns.Place{}, 0)
+		return err
+	})
+	if n != nil {
+		n.Place = space.rootPlace()
+	}
+	return n, err
+}
+
+// scanNode reads the columns of a node whose parent is known.
+func scanNode(scan func(...any) error, namespace int64, parent lockns.Place, parentID int64) (*Node, error) {
+	n := &Node{namespace: namespace, parent: parentID}
+	var (
+		folder            bool
+		id                int64
+		version           string
+		contentType       sql.NullString
+		created, modified int64
+	)
+	err := scan(&folder, &id, &n.Name, &n.Size, &version, &contentType, &n.blob, &n.hasProps, &created, &modified)
+	if err != nil {
+		return nil, err
+	}
+	n.ContentType = contentType.String
+	n.Created, n.Modified = fromMicros(created), fromMicros(modified)
+	if folder {
+		n.Place = parent.Folder(id)
+		return n, nil
+	}
+	n.Place = parent.File(id)
+	n.ETag = etag(version)
+	return n, nil
+}
+
+// etag is the strong entity tag of a version.
+func etag(version string) string { return `"` + version + `"` }
+
+// folderID is the id of the folders row, for the root too.
+func (sp *space) folderID(n *Node) int64 {
+	if n.Place.Root.Kind == lockns.WorkspaceRoot {
+		return sp.root
+	}
+	return n.Place.Root.ID
+}
+
+// touchFolder records that the members of a folder changed.
+func (t *tx) touchFolder(sp *space, id int64) error {
+	sp.regrows = true
+	_, err := t.exec(`UPDATE folders SET modified_at = ? WHERE id = ?`, micros(t.now), id)
+	return err
+}

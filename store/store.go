@@ -1,0 +1,142 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"holdfast/blob"
+)
+
+// Options configure a Store.
+type Options struct {
+	// DB is "sqlite:PATH". The file is made when missing.
+	DB string
+	// Blobs is where bodies above InlineMax and the empties of lock-null
+	// resources live.
+	Blobs blob.Store
+	// InlineMax is the size in bytes up to which bodies live in the database.
+	InlineMax int64
+	// OwnedEmpties stages a fresh empty object for each lock-null resource
+	// instead of referring to the one shared by all.
+	OwnedEmpties bool
+	// NoSync: an acknowledged change survives a crash of the process, but not
+	// a power cut.
+	NoSync bool
+	// Quota in bytes for workspaces without one of their own; 0 is none.
+	Quota int64
+	// LocksPerUser is how many active locks a user may hold; 0 is no limit.
+	LocksPerUser int
+	// Now is the clock, time.Now when nil. It is read once a transaction.
+	Now func() time.Time
+	// Log, slog.Default when nil.
+	Log *slog.Logger
+}
+
+// Store keeps workspaces, their trees, properties and locks. All methods may be
+// called concurrently, and from several processes on one database.
+type Store struct {
+	o       Options
+	log     *slog.Logger
+	now     func() time.Time
+	db      []*sql.DB
+	writer  *writer
+	readers *readers
+	purge   chan struct{}
+	hook    atomic.Pointer[func(context.Context, Point) error]
+}
+
+// Open opens the database, migrates it to the newest version, and makes sure
+// that the shared empty object exists.
+func Open(ctx context.Context, o Options) (*Store, error) {
+	s := &Store{o: o, log: o.Log, now: o.Now, purge: make(chan struct{}, 1)}
+	if s.log == nil {
+		s.log = slog.Default()
+	}
+	if s.now == nil {
+		s.now = time.Now
+	}
+	if _, err := Migrate(ctx, o.DB, true); err != nil {
+		return nil, err
+	}
+	if err := s.connect(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	if !o.OwnedEmpties {
+		if err := s.ensureEmpty(ctx); err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
+	}
+	return s, nil
+}
+
+// connect opens the writer's connection and the readers'.
+func (s *Store) connect(ctx context.Context) error {
+	path, err := sqlitePath(s.o.DB)
+	if err != nil {
+		return err
+	}
+	sync := "synchronous(FULL)"
+	if s.o.NoSync {
+		sync = "synchronous(NORMAL)"
+	}
+	wdb, err := openSQLite(path, sync, "foreign_keys(1)")
+	if err != nil {
+		return err
+	}
+	s.db = append(s.db, wdb)
+	s.writer, err = newWriter(func() (*conn, error) { return newConn(context.Background(), wdb) }, s.log)
+	if err != nil {
+		return err
+	}
+	rdb, err := openSQLite(path, "query_only(1)")
+	if err != nil {
+		return err
+	}
+	s.db = append(s.db, rdb)
+	s.readers, err = newReaders(ctx, rdb, max(4, 2*runtime.GOMAXPROCS(0)))
+	return err
+}
+
+// ensureEmpty makes the shared empty object when the body store lacks it.
+func (s *Store) ensureEmpty(ctx context.Context) error {
+	_, err := s.o.Blobs.Stat(ctx, blob.EmptyKey)
+	if errors.Is(err, blob.ErrNotExist) {
+		err = s.o.Blobs.Put(ctx, blob.EmptyKey, strings.NewReader(""), 0)
+	}
+	if err != nil && !errors.Is(err, blob.ErrExist) {
+		return fmt.Errorf("shared empty object: %w", err)
+	}
+	return nil
+}
+
+// Close lets the changes at work finish, refuses all others with ErrClosed and
+// closes the database.
+func (s *Store) Close() error {
+	if s.writer != nil {
+		s.writer.close()
+	}
+	if s.readers != nil {
+		s.readers.close()
+	}
+	var errs []error
+	for _, db := range s.db {
+		errs = append(errs, db.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Ping reports whether the database answers and the store takes changes.
+func (s *Store) Ping(ctx context.Context) error {
+	return s.update(ctx, nil, func(t *tx) error {
+		var one int
+		_, err := t.row(`SELECT 1`, nil, &one)
+		return err
+	})
+}

@@ -1,0 +1,250 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"holdfast/lockns"
+)
+
+// NewUser is a user to be added.
+type NewUser struct {
+	Name, DisplayName string
+	PasswordHash      string // "" for a user who cannot log in
+	Admin             bool
+	Quota             int64 // bytes in the personal workspace; 0 for the default
+}
+
+// UserPatch changes a user; nil fields stay as they are.
+type UserPatch struct {
+	DisplayName, PasswordHash *string
+	Admin, Disabled           *bool
+	Quota                     *int64 // 0 for the default
+}
+
+// CheckUserName refuses a name no user may have, with an error that wraps
+// ErrBadName: 1 to 64 of ASCII letters, digits, "._-@", the first a letter or
+// digit. Names are unique without regard to case.
+func CheckUserName(name string) error {
+	if name == "" || len(name) > 64 {
+		return fmt.Errorf("%w: a user name has 1 to 64 characters", ErrBadName)
+	}
+	for i, c := range []byte(name) {
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+		if !letter && (i == 0 || !strings.ContainsRune("._-@", rune(c))) {
+			return fmt.Errorf("%w: a user name has letters, digits and ._-@ and starts with a letter or digit", ErrBadName)
+		}
+	}
+	return nil
+}
+
+func userKey(name string) string { return strings.ToLower(name) }
+
+const selectUser = `SELECT id, name, display_name, coalesce(password_hash, ''), is_admin, disabled, auth_version, created_at FROM users `
+
+func scanUser(scan func(...any) error) (u User, err error) {
+	var created int64
+	err = scan(&u.ID, &u.Name, &u.DisplayName, &u.PasswordHash, &u.Admin, &u.Disabled, &u.AuthVersion, &created)
+	u.Created = fromMicros(created)
+	return u, err
+}
+
+// user reads one user: ErrNotFound.
+func (t *tx) user(name string) (u User, err error) {
+	found := false
+	err = t.rows(selectUser+`WHERE name_key = ?`, []any{userKey(name)}, func(scan func(...any) error) (err error) {
+		found = true
+		u, err = scanUser(scan)
+		return err
+	})
+	if err == nil && !found {
+		err = fmt.Errorf("user: %w", ErrNotFound)
+	}
+	return u, err
+}
+
+// User finds a user by name, without regard to case: ErrNotFound.
+func (s *Store) User(ctx context.Context, name string) (u User, err error) {
+	err = s.snapshot(ctx, func(t *tx) error {
+		u, err = t.user(name)
+		return err
+	})
+	return u, err
+}
+
+// Users lists all users by name.
+func (s *Store) Users(ctx context.Context) (us []User, err error) {
+	err = s.snapshot(ctx, func(t *tx) error {
+		return t.rows(selectUser+`ORDER BY name_key`, nil, func(scan func(...any) error) error {
+			u, err := scanUser(scan)
+			us = append(us, u)
+			return err
+		})
+	})
+	return us, err
+}
+
+// AddUser adds a user with a personal workspace: ErrBadName, ErrExists.
+func (s *Store) AddUser(ctx context.Context, n NewUser) (u User, err error) {
+	if err := CheckUserName(n.Name); err != nil {
+		return u, err
+	}
+	err = s.update(ctx, nil, func(t *tx) error {
+		if taken, err := t.taken(n.Name); err != nil || taken {
+			return firstError(err, ErrExists)
+		}
+		id, err := t.insert(`INSERT INTO users (name, name_key, display_name, password_hash, is_admin, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+			n.Name, userKey(n.Name), n.DisplayName, null(n.PasswordHash), btoi(n.Admin), micros(t.now), micros(t.now))
+		if err != nil {
+			return err
+		}
+		if err := t.addWorkspace(lockns.Workspace{Kind: lockns.Personal, ID: id}, n.Quota); err != nil {
+			return err
+		}
+		u, err = t.user(n.Name)
+		return err
+	})
+	return u, err
+}
+
+func (t *tx) taken(name string) (taken bool, err error) {
+	_, err = t.row(`SELECT EXISTS (SELECT 1 FROM users WHERE name_key = ?)`, []any{userKey(name)}, &taken)
+	return taken, err
+}
+
+func firstError(err, otherwise error) error {
+	if err != nil {
+		return err
+	}
+	return otherwise
+}
+
+// addWorkspace inserts a workspace's namespace, usage and root folder rows.
+func (t *tx) addWorkspace(ws lockns.Workspace, quota int64) error {
+	id, err := t.insert(`INSERT INTO resource_lock_namespaces (workspace_type, workspace_id, created_at, updated_at) VALUES (?, ?, ?, ?)`,
+		string(ws.Kind), ws.ID, micros(t.now), micros(t.now))
+	if err != nil {
+		return err
+	}
+	if _, err := t.exec(`INSERT INTO storage_usage (namespace_id, quota) VALUES (?, ?)`, id, null(quota)); err != nil {
+		return err
+	}
+	_, err = t.addFolder(id, 0, "", micros(t.now))
+	return err
+}
+
+// SetUser changes a user: ErrNotFound. What a login proves changes auth_version;
+// disabling ends the user's locks in the same transaction.
+func (s *Store) SetUser(ctx context.Context, name string, p UserPatch) (u User, err error) {
+	err = s.update(ctx, nil, func(t *tx) error {
+		if u, err = t.user(name); err != nil {
+			return err
+		}
+		if err := t.setUser(u.ID, p); err != nil {
+			return err
+		}
+		if p.Disabled != nil && *p.Disabled {
+			if err := t.dropHeld(u.ID); err != nil {
+				return err
+			}
+		}
+		u, err = t.user(name)
+		return err
+	})
+	return u, err
+}
+
+func (t *tx) setUser(id int64, p UserPatch) error {
+	set := func(column string, value any, proves bool) error {
+		_, err := t.exec(`UPDATE users SET `+column+` = ?, auth_version = auth_version + ?, updated_at = ? WHERE id = ?`,
+			value, btoi(proves), micros(t.now), id)
+		return err
+	}
+	if p.DisplayName != nil {
+		if err := set("display_name", *p.DisplayName, false); err != nil {
+			return err
+		}
+	}
+	if p.PasswordHash != nil {
+		if err := set("password_hash", null(*p.PasswordHash), true); err != nil {
+			return err
+		}
+	}
+	if p.Admin != nil {
+		if err := set("is_admin", btoi(*p.Admin), true); err != nil {
+			return err
+		}
+	}
+	if p.Disabled != nil {
+		if err := set("disabled", btoi(*p.Disabled), true); err != nil {
+			return err
+		}
+	}
+	if p.Quota == nil {
+		return nil
+	}
+	_, err := t.exec(`UPDATE storage_usage SET quota = ? WHERE namespace_id =
+(SELECT id FROM resource_lock_namespaces WHERE workspace_type = 'personal' AND workspace_id = ?)`, null(*p.Quota), id)
+	return err
+}
+
+// dropHeld ends all locks that a user holds, in every workspace.
+func (t *tx) dropHeld(user int64) error {
+	var held []*space
+	err := t.rows(`SELECT DISTINCT n.workspace_type, n.workspace_id FROM resource_locks l
+JOIN resource_lock_namespaces n ON n.id = l.namespace_id WHERE l.holder_user_id = ?`, []any{user}, func(scan func(...any) error) error {
+		sp := &space{}
+		held = append(held, sp)
+		return scan((*string)(&sp.ws.Kind), &sp.ws.ID)
+	})
+	if err != nil {
+		return err
+	}
+	for _, h := range held {
+		sp, err := t.space(h.ws)
+		if err != nil {
+			return err
+		}
+		if _, err := t.dropLocks(sp, `holder_user_id = ?`, user); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// RemoveUser removes a user, their locks everywhere, and their workspace with
+// all locks in it; its tree is detached and purged later. ErrNotFound.
+func (s *Store) RemoveUser(ctx context.Context, name string) error {
+	return s.update(ctx, nil, func(t *tx) error {
+		u, err := t.user(name)
+		if err != nil {
+			return err
+		}
+		if err := t.dropHeld(u.ID); err != nil {
+			return err
+		}
+		if err := t.removeWorkspace(u.Workspace()); err != nil {
+			return err
+		}
+		_, err = t.exec(`DELETE FROM users WHERE id = ?`, u.ID)
+		return err
+	})
+}
+
+func (t *tx) removeWorkspace(ws lockns.Workspace) error {
+	sp, err := t.space(ws)
+	if err != nil {
+		return err
+	}
+	if _, err := t.dropLocks(sp, `true`); err != nil {
+		return err
+	}
+	if _, err := t.exec(`UPDATE folders SET detached_at = ? WHERE id = ?`, micros(t.now), sp.root); err != nil {
+		return err
+	}
+	t.after = append(t.after, t.s.signalPurge)
+	delete(t.spaces, ws)
+	_, err = t.exec(`DELETE FROM resource_lock_namespaces WHERE id = ?`, sp.id)
+	return err
+}

@@ -1,0 +1,61 @@
+package store
+
+import "holdfast/lockns"
+
+// tx is the View of its own transaction.
+var _ View = (*tx)(nil)
+
+// Resource implements View.
+func (t *tx) Resource(target Target) Resource {
+	sp, err := t.find(target)
+	if err != nil {
+		// A workspace that is gone is an absent resource; a database error
+		// has stuck to t and fails the transaction.
+		return Resource{}
+	}
+	r := Resource{Place: sp.place()}
+	if sp.node != nil {
+		r.Exists, r.Node = true, *sp.node
+	}
+	return r
+}
+
+// Lock implements View.
+func (t *tx) Lock(token string) (lockns.Lock, lockns.Workspace, bool) {
+	l, namespace, ok, err := t.lockByToken(token)
+	if err != nil || !ok {
+		return lockns.Lock{}, lockns.Workspace{}, false
+	}
+	var ws lockns.Workspace
+	ok, err = t.row(`SELECT workspace_type, workspace_id FROM resource_lock_namespaces WHERE id = ?`,
+		[]any{namespace}, (*string)(&ws.Kind), &ws.ID)
+	return l, ws, ok && err == nil
+}
+
+// permit asks the claim and the rules whether a change that touches these
+// resources may go on, in the order of RFC 9110 section 13.2.1: what carries
+// the credentials first, the other preconditions after the locks.
+func (t *tx) permit(c Claim, touches ...touch) (lockns.Credentials, error) {
+	cred, err := c.Prove(t)
+	if err != nil {
+		return cred, err
+	}
+	if t.err != nil {
+		return cred, t.err
+	}
+	if err := t.authorize(cred, touches...); err != nil {
+		return cred, err
+	}
+	if err := t.precondition(c); err != nil {
+		return cred, err
+	}
+	return cred, t.at(Authorized)
+}
+
+// precondition asks the claim's second half.
+func (t *tx) precondition(c Claim) error {
+	if err := c.Precondition(t); err != nil {
+		return err
+	}
+	return t.err
+}

@@ -1,0 +1,334 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"holdfast/blob"
+	"holdfast/lockns"
+)
+
+// pageRows is how many members a listing reads at a time. No transaction is
+// open while they are handed on.
+const pageRows = 1000
+
+// Stat describes the resource at a path: ErrNotFound when there is none.
+func (s *Store) Stat(ctx context.Context, target Target) (n Node, err error) {
+	if err := target.Path.check(); err != nil {
+		return n, err
+	}
+	err = s.snapshot(ctx, func(t *tx) error {
+		sp, err := t.find(target)
+		if err != nil {
+			return err
+		}
+		found, err := sp.existing()
+		if err == nil {
+			n = *found
+		}
+		return err
+	})
+	return n, err
+}
+
+// Open gives the content of the version that n describes, which may have been
+// replaced since. The reader is lazy: nothing is opened before its first Read.
+// ctx bounds its life.
+func (s *Store) Open(ctx context.Context, n Node) (io.ReadSeekCloser, error) {
+	if n.IsFolder() {
+		return nil, ErrIsFolder
+	}
+	var key *string
+	var data []byte
+	err := s.snapshot(ctx, func(t *tx) error {
+		ok, err := t.row(`SELECT b.object_key, d.data FROM blobs b LEFT JOIN blob_data d ON d.blob_id = b.id WHERE b.id = ?`,
+			[]any{n.blob}, &key, &data)
+		if err == nil && !ok {
+			return ErrNotFound
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if key == nil {
+		return newInline(data), nil
+	}
+	return blob.NewReader(ctx, s.o.Blobs, *key, n.Size), nil
+}
+
+// Usage is what a workspace stores and may store.
+func (s *Store) Usage(ctx context.Context, ws lockns.Workspace) (u Usage, err error) {
+	err = s.snapshot(ctx, func(t *tx) error {
+		sp, err := t.space(ws)
+		if err != nil {
+			return err
+		}
+		u, err = t.usage(sp)
+		return err
+	})
+	return u, err
+}
+
+// Walk calls fn for the resource at target and, by depth, for its members or
+// for everything below it, parents before members. It counts first: with more
+// than limit entries (limit > 0) it returns ErrTooMany before the first call.
+// An error of fn ends the walk and is returned.
+//
+// Members are read in pages; what changes meanwhile may or may not be seen.
+func (s *Store) Walk(ctx context.Context, target Target, depth int, want Want, limit int, fn func(Entry) error) error {
+	w := &walker{s: s, ctx: ctx, ws: target.Workspace, depth: depth, want: want, fn: fn}
+	var start Entry
+	err := s.snapshot(ctx, func(t *tx) error {
+		sp, err := t.find(target)
+		if err != nil {
+			return err
+		}
+		n, err := sp.existing()
+		if err != nil {
+			return err
+		}
+		if err := t.withinLimit(sp, depth, limit); err != nil {
+			return err
+		}
+		start, err = t.entry(sp.space, n, target.Path, want)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if err := fn(start); err != nil {
+		return err
+	}
+	if depth == DepthZero || !start.IsFolder() {
+		return nil
+	}
+	return w.members(start)
+}
+
+// withinLimit counts what a walk would hand on, as far as the limit.
+func (t *tx) withinLimit(sp *spot, depth, limit int) error {
+	if limit <= 0 || depth == DepthZero || !sp.node.IsFolder() {
+		return nil
+	}
+	id := sp.space.folderID(sp.node)
+	var n int
+	var err error
+	if depth == DepthOne {
+		_, err = t.row(`SELECT count(*) FROM (SELECT 1 FROM folders WHERE parent_id = ? UNION ALL SELECT 1 FROM files WHERE folder_id = ? LIMIT ?)`,
+			[]any{id, id, limit}, &n)
+	} else {
+		n, err = t.countTree(id, limit)
+	}
+	if err == nil && n >= limit { // the start counts too
+		return ErrTooMany
+	}
+	return err
+}
+
+// entry fills in what is wanted of one node.
+func (t *tx) entry(sp *space, n *Node, path Path, want Want) (e Entry, err error) {
+	e = Entry{Node: *n, Path: path}
+	if want.Props {
+		if e.Props, err = t.props(n); err != nil {
+			return e, err
+		}
+	}
+	if want.Locks {
+		locks, err := t.covering(sp, n.Place)
+		if err != nil {
+			return e, err
+		}
+		for _, l := range locks {
+			if l.Covers(n.Place) {
+				e.Locks = append(e.Locks, l)
+			}
+		}
+	}
+	return e, nil
+}
+
+// walker hands on the members of a tree. It holds one page for each level it is
+// on, never more.
+type walker struct {
+	s     *Store
+	ctx   context.Context
+	ws    lockns.Workspace
+	depth int
+	want  Want
+	fn    func(Entry) error
+}
+
+func (w *walker) members(folder Entry) error {
+	cur := cursor{folders: true}
+	for !cur.done {
+		var page []Entry
+		err := w.s.snapshot(w.ctx, func(t *tx) (err error) {
+			page, cur, err = t.page(w.ws, folder, cur, w.want)
+			return err
+		})
+		if errors.Is(err, ErrNotFound) {
+			return nil // the workspace or folder went meanwhile
+		}
+		if err != nil {
+			return err
+		}
+		for _, e := range page {
+			if err := w.fn(e); err != nil {
+				return err
+			}
+			if w.depth != DepthInfinity || !e.IsFolder() {
+				continue
+			}
+			if err := w.members(e); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// cursor is where the next page of a folder starts: first its folders, then its
+// files, each by name key.
+type cursor struct {
+	folders bool
+	after   string
+	done    bool
+}
+
+const (
+	selectFolders = `SELECT f.name_key, ` + folderColumns + ` FROM folders f WHERE f.parent_id = ? AND f.name_key > ? ORDER BY f.name_key LIMIT ?`
+	selectFiles   = `SELECT f.name_key, ` + fileColumns + ` FROM files f WHERE f.folder_id = ? AND f.name_key > ? ORDER BY f.name_key LIMIT ?`
+)
+
+// page reads the next members of a folder, of one kind, and says where the page
+// after it starts.
+func (t *tx) page(ws lockns.Workspace, folder Entry, cur cursor, want Want) ([]Entry, cursor, error) {
+	sp, err := t.space(ws)
+	if err != nil {
+		return nil, cur, err
+	}
+	for {
+		page, last, err := t.batch(sp, folder, cur)
+		if err != nil {
+			return nil, cur, err
+		}
+		next := cursor{folders: cur.folders, after: last}
+		if len(page) < pageRows {
+			next = cursor{done: !cur.folders}
+		}
+		if len(page) > 0 || next.done {
+			return page, next, t.fill(sp, folder, page, cur, last, want)
+		}
+		cur = next
+	}
+}
+
+// batch reads up to pageRows members and the name key of the last.
+func (t *tx) batch(sp *space, folder Entry, cur cursor) (page []Entry, last string, err error) {
+	query := selectFiles
+	if cur.folders {
+		query = selectFolders
+	}
+	id := sp.folderID(&folder.Node)
+	err = t.rows(query, []any{id, cur.after, pageRows}, func(scan func(...any) error) error {
+		withKey := func(dest ...any) error { return scan(append([]any{&last}, dest...)...) }
+		n, err := scanNode(withKey, sp.id, folder.Place, id)
+		if err == nil {
+			page = append(page, Entry{Node: *n, Path: folder.Path.Join(n.Name)})
+		}
+		return err
+	})
+	return page, last, err
+}
+
+// fill adds what is wanted to a page: one query for properties and one for
+// locks, whatever its length.
+func (t *tx) fill(sp *space, folder Entry, page []Entry, from cursor, to string, want Want) error {
+	at := make(map[lockns.Root]int, len(page))
+	if want.Props || want.Locks {
+		for i, e := range page {
+			at[e.Place.Root] = i
+		}
+	}
+	id := sp.folderID(&folder.Node)
+	if want.Props {
+		if err := t.fillProps(page, at, id, from, to); err != nil {
+			return err
+		}
+	}
+	if want.Locks {
+		return t.fillLocks(sp, folder, page, at, id, from, to)
+	}
+	return nil
+}
+
+func (t *tx) fillProps(page []Entry, at map[lockns.Root]int, id int64, from cursor, to string) error {
+	kind, query := lockns.FileRoot, `SELECT f.id, p.namespace, p.name, p.value FROM files f CROSS JOIN properties p ON p.file_id = f.id
+WHERE f.folder_id = ? AND f.name_key > ? AND f.name_key <= ? AND f.has_props = 1 ORDER BY p.id`
+	if from.folders {
+		kind, query = lockns.FolderRoot, `SELECT f.id, p.namespace, p.name, p.value FROM folders f CROSS JOIN properties p ON p.folder_id = f.id
+WHERE f.parent_id = ? AND f.name_key > ? AND f.name_key <= ? AND f.has_props = 1 ORDER BY p.id`
+	}
+	if !hasProps(page) {
+		return nil
+	}
+	return t.rows(query, []any{id, from.after, to}, func(scan func(...any) error) error {
+		var owner int64
+		var p Property
+		if err := scan(&owner, &p.Space, &p.Local, &p.XML); err != nil {
+			return err
+		}
+		if i, ok := at[lockns.Root{Kind: kind, ID: owner}]; ok {
+			page[i].Props = append(page[i].Props, p)
+		}
+		return nil
+	})
+}
+
+func hasProps(page []Entry) bool {
+	for _, e := range page {
+		if e.hasProps {
+			return true
+		}
+	}
+	return false
+}
+
+// fillLocks gives each entry the locks it inherits and those rooted on it. A
+// folder without a lock below costs one look into the index.
+func (t *tx) fillLocks(sp *space, folder Entry, page []Entry, at map[lockns.Root]int, id int64, from cursor, to string) error {
+	above, err := t.covering(sp, folder.Place)
+	if err != nil {
+		return err
+	}
+	for i := range page {
+		for _, l := range above {
+			if l.Covers(page[i].Place) {
+				page[i].Locks = append(page[i].Locks, l)
+			}
+		}
+	}
+	var members bool
+	_, err = t.row(`SELECT EXISTS (SELECT 1 FROM resource_locks WHERE namespace_id = ? AND ancestry > ? AND ancestry < ?)`,
+		[]any{sp.id, folder.Place.Ancestry, rangeEnd(folder.Place.Ancestry)}, &members)
+	if err != nil || !members {
+		return err
+	}
+	query := `SELECT ` + lockColumns + ` FROM files f CROSS JOIN resource_locks l
+ON l.namespace_id = ? AND l.root_kind = 'file' AND l.root_file_id = f.id
+WHERE f.folder_id = ? AND f.name_key > ? AND f.name_key <= ?` + activeLocks
+	if from.folders {
+		query = `SELECT ` + lockColumns + ` FROM folders f CROSS JOIN resource_locks l
+ON l.namespace_id = ? AND l.root_kind = 'folder' AND l.root_folder_id = f.id
+WHERE f.parent_id = ? AND f.name_key > ? AND f.name_key <= ?` + activeLocks
+	}
+	locks, err := t.lockRows(query, sp.id, id, from.after, to, micros(t.now))
+	for _, l := range locks {
+		if i, ok := at[l.Place.Root]; ok {
+			page[i].Locks = append(page[i].Locks, l)
+		}
+	}
+	return err
+}
