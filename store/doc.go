@@ -1,0 +1,54 @@
+// Package store keeps workspaces: their trees, content, dead properties, locks
+// and users. It owns every transaction and all SQL, and exports operations
+// only: no caller can open a transaction, hold one, or skip a lock.
+//
+// # One way to change anything
+//
+// Every change is a function run by Store.update inside the writer's
+// transaction, in one order:
+//
+//	namespace rows of the workspaces, in key order
+//	user row, storage usage
+//	ancestors root-first, then the resource
+//	lock rows
+//	the caller's Claim, the lock rules, the claim's other preconditions
+//	the writes
+//	generation + 1 if lock rows changed, tree_version + 1 if the tree did
+//	commit, then what may fail without harm
+//
+// The clock is read once a transaction; SQL never asks it. The functions may
+// run more than once, so they set their results anew each time.
+//
+// A Claim is how a caller proves what it may do: it is asked inside the
+// transaction and answers with credentials, which package lockns judges. There
+// is no way to hand in a verdict.
+//
+// # The writer
+//
+// SQLite has one writer. Requests that wait while it commits are committed
+// together (see writer). An answer, a refusal too, is given only after the
+// commit that it rests on. Readers have connections of their own, see the last
+// commit, and never wait; no read transaction is open while a caller's function
+// runs, so a slow client cannot hold the log of the database.
+//
+// When the outcome of a commit is unknown (ErrCommitUnknown), whatever the
+// request staged stays: rows may refer to it. The sweep decides by reference.
+//
+// # Content
+//
+// Content is immutable. Small bodies live in the database, others are objects
+// of a blob.Store, staged and durable before the transaction begins; files
+// refer to them and COPY shares them. With its last reference an object becomes
+// garbage, in the same transaction, and is removed 15 minutes later; objects
+// that no row knows are removed after a day.
+//
+// # Trees
+//
+// A resource is known by id; a path is only how it is found. Names are kept as
+// sent and looked up by their NFC form. Removing a folder detaches it, one row,
+// and Purge deletes what hangs below in small steps. Moving changes one row.
+//
+// Locks are found by id: those covering a resource by its ancestors' ids, those
+// below a folder by one range of id paths. Neither depends on how many locks
+// the workspace has, nor on names.
+package store
