@@ -32,6 +32,9 @@ type Options struct {
 	// without default port) are an address this server is known under. Nil
 	// accepts the request's own Host.
 	Origin func(r *http.Request, scheme, host string) bool
+	// Now is the store's clock, by which the rest of a lock's time is shown.
+	// Nil is time.Now.
+	Now func() time.Time
 }
 
 // Principal is who a request is from and which workspace is theirs.
@@ -56,6 +59,9 @@ func New(o Options) *Handler {
 	}
 	if o.Origin == nil {
 		o.Origin = ownHost
+	}
+	if o.Now == nil {
+		o.Now = time.Now
 	}
 	o.Prefix = strings.TrimRight(o.Prefix, "/")
 	h := &Handler{opt: o, blocked: map[string]bool{}}

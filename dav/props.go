@@ -3,7 +3,6 @@ package dav
 import (
 	"net/http"
 	"strings"
-	"time"
 
 	"holdfast/lockns"
 	"holdfast/store"
@@ -151,7 +150,7 @@ func (q *request) writeActiveLock(m *multistatus, l lockns.Lock) {
 	if l.ExpiresAt.IsZero() {
 		m.raw(`<D:timeout>Infinite</D:timeout>`)
 	} else {
-		m.text("timeout", seconds(time.Until(l.ExpiresAt)))
+		m.text("timeout", seconds(l.ExpiresAt.Sub(q.h.opt.Now())))
 	}
 	if l.Origin == lockns.WebDAV && l.Holder == q.principal.UserID {
 		m.raw(`<D:locktoken><D:href>`)

@@ -1,0 +1,268 @@
+package dav_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"holdfast/blob"
+	"holdfast/dav"
+	"holdfast/store"
+)
+
+// publicHost is an address beside its own that the test server is known under.
+const publicHost = "public.example"
+
+// server is a real store behind a real HTTP server.
+type server struct {
+	folder  string
+	store   *store.Store
+	blobs   blob.Store
+	http    *httptest.Server
+	handler *dav.Handler
+	skew    atomic.Int64 // how far the clock is ahead, in nanoseconds
+	change  func(*dav.Options)
+	rows    int // workspaces made so far
+}
+
+// newServer starts a server; change may alter its options.
+func newServer(t testing.TB, change func(*dav.Options)) *server {
+	t.Helper()
+	s := &server{folder: t.TempDir(), change: change}
+	s.open(t)
+	s.http = httptest.NewUnstartedServer(http.HandlerFunc(s.serve))
+	s.http.Config.DisableGeneralOptionsHandler = true
+	s.http.Start()
+	t.Cleanup(func() {
+		s.http.Close()
+		if err := s.store.Close(); err != nil {
+			t.Errorf("close store: %v", err)
+		}
+	})
+	return s
+}
+
+func (s *server) now() time.Time { return time.Now().Add(time.Duration(s.skew.Load())) }
+
+// open opens the store and makes a handler for it. Bodies above 16 bytes are
+// files.
+func (s *server) open(t testing.TB) {
+	t.Helper()
+	blobs, err := blob.NewDir(filepath.Join(s.folder, "blobs"), blob.DirOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.blobs = blobs
+	s.store, err = store.Open(t.Context(), store.Options{
+		DB: "sqlite:" + filepath.Join(s.folder, "test.db"), Blobs: blobs, InlineMax: 16,
+		NoSync: true, LocksPerUser: 20, Now: s.now, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := dav.Options{
+		Store: s.store, Prefix: "/dav", LockDefault: time.Hour, LockMax: 24 * time.Hour,
+		PropfindMax: 50, MaxBody: 1 << 20, BlockedNames: []string{".DAV"}, Now: s.now,
+		Origin: func(r *http.Request, scheme, host string) bool {
+			return host == r.Host || scheme == "https" && host == publicHost
+		},
+	}
+	if s.change != nil {
+		s.change(&o)
+	}
+	s.handler = dav.New(o)
+}
+
+// reopen is a restart of the process.
+func (s *server) reopen(t testing.TB) {
+	t.Helper()
+	if err := s.store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s.open(t)
+}
+
+// serve routes as the real server does. The principal is named in a header:
+// "USER OWNER", the owner of the workspace being the second.
+func (s *server) serve(w http.ResponseWriter, r *http.Request) {
+	name, owner, _ := strings.Cut(r.Header.Get("Test-Principal"), " ")
+	user, err := s.store.User(r.Context(), name)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusTeapot)
+		return
+	}
+	of, err := s.store.User(r.Context(), owner)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusTeapot)
+		return
+	}
+	p := dav.Principal{UserID: user.ID, Name: user.Name, Workspace: of.Workspace()}
+	switch {
+	case r.URL.Path == "/":
+		s.handler.ServeRoot(w, r, p)
+	case strings.HasPrefix(r.URL.Path, "/principals/"):
+		s.handler.ServePrincipal(w, r, p)
+	default:
+		s.handler.Serve(w, r, p)
+	}
+}
+
+// space is a fresh workspace with two users who may write there.
+type space struct {
+	*server
+	owner string // name of its user
+	other string
+}
+
+func (s *server) newSpace(t testing.TB) *space {
+	t.Helper()
+	s.rows++
+	sp := &space{server: s, owner: fmt.Sprintf("alice%d", s.rows), other: fmt.Sprintf("bob%d", s.rows)}
+	for _, name := range []string{sp.owner, sp.other} {
+		if _, err := s.store.AddUser(t.Context(), store.NewUser{Name: name}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return sp
+}
+
+// base is the URL of the mount.
+func (sp *space) base() string { return sp.http.URL + "/dav" }
+
+// call is one request, put on the wire as it is.
+type call struct {
+	other   bool // by the other user
+	method  string
+	target  string // below the mount, or the whole request target after "^"
+	header  []string
+	body    string
+	hasBody bool
+	chunked bool
+	cut     int // announce as many bytes and close the connection after the body
+}
+
+// answer is what came back. interim tells whether a 100 came first.
+type answer struct {
+	status  int
+	interim bool
+	header  http.Header
+	body    string
+}
+
+// do sends a request over a connection of its own.
+func (sp *space) do(t testing.TB, c call) answer {
+	t.Helper()
+	a, err := sp.try(c)
+	if err != nil {
+		t.Fatalf("%s %s: %v", c.method, c.target, err)
+	}
+	return a
+}
+
+func (sp *space) try(c call) (answer, error) {
+	conn, err := net.DialTimeout("tcp", sp.http.Listener.Addr().String(), 10*time.Second)
+	if err != nil {
+		return answer{}, err
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
+		return answer{}, err
+	}
+	if _, err := io.WriteString(conn, sp.head(c)); err != nil {
+		return answer{}, err
+	}
+	in := bufio.NewReader(conn)
+	interim := false
+	if c.expects() {
+		// Without the 100 the body stays here.
+		res, err := http.ReadResponse(in, &http.Request{Method: c.method})
+		if err != nil {
+			return answer{}, err
+		}
+		if interim = res.StatusCode == http.StatusContinue; !interim {
+			return read(res, false)
+		}
+	}
+	if c.cut > 0 {
+		if _, err := io.WriteString(conn, c.body); err != nil {
+			return answer{}, err
+		}
+		return answer{}, conn.(*net.TCPConn).CloseWrite()
+	}
+	// An early answer comes while the body is still being written.
+	go io.WriteString(conn, c.payload())
+	res, err := http.ReadResponse(in, &http.Request{Method: c.method})
+	if err != nil {
+		return answer{}, err
+	}
+	return read(res, interim)
+}
+
+func read(res *http.Response, interim bool) (answer, error) {
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		return answer{}, fmt.Errorf("read answer: %w", err)
+	}
+	return answer{status: res.StatusCode, interim: interim, header: res.Header, body: string(b)}, res.Body.Close()
+}
+
+func (c call) expects() bool {
+	for _, h := range c.header {
+		if strings.HasPrefix(strings.ToLower(h), "expect:") {
+			return true
+		}
+	}
+	return false
+}
+
+// head is the request up to the blank line.
+func (sp *space) head(c call) string {
+	target, whole := strings.CutPrefix(c.target, "^")
+	if !whole {
+		target = "/dav" + target
+	}
+	user := sp.owner
+	if c.other {
+		user = sp.other
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nConnection: close\r\nTest-Principal: %s %s\r\n", c.method, target, user, sp.owner)
+	host := sp.http.Listener.Addr().String()
+	for _, h := range c.header {
+		if name, value, _ := strings.Cut(h, ":"); strings.EqualFold(name, "Host") {
+			host = strings.TrimSpace(value)
+			continue
+		}
+		b.WriteString(h + "\r\n")
+	}
+	fmt.Fprintf(&b, "Host: %s\r\n", host)
+	switch {
+	case c.chunked:
+		b.WriteString("Transfer-Encoding: chunked\r\n")
+	case c.cut > 0:
+		fmt.Fprintf(&b, "Content-Length: %d\r\n", c.cut)
+	case c.hasBody:
+		fmt.Fprintf(&b, "Content-Length: %d\r\n", len(c.body))
+	}
+	return b.String() + "\r\n"
+}
+
+// payload is the body as framed.
+func (c call) payload() string {
+	if !c.chunked {
+		return c.body
+	}
+	if c.body == "" {
+		return "0\r\n\r\n"
+	}
+	return fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(c.body), c.body)
+}

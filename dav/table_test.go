@@ -1,0 +1,251 @@
+package dav_test
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"holdfast/store"
+)
+
+// TestTable runs testdata/table.txt, which says itself how it is written. Each
+// row has a workspace of its own.
+func TestTable(t *testing.T) {
+	text, err := os.ReadFile("testdata/table.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newServer(t, nil)
+	ran := 0
+	for n, line := range strings.Split(string(text), "\n") {
+		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
+			continue
+		}
+		id, steps, ok := strings.Cut(line, ": ")
+		if !ok || strings.Contains(id, "=>") {
+			t.Fatalf("line %d: no id", n+1)
+		}
+		ran++
+		t.Run(strings.ReplaceAll(id, " ", "_"), func(t *testing.T) {
+			r := row{space: s.newSpace(t), vars: map[string]string{}}
+			r.vars["H"] = s.http.URL
+			r.vars["B"] = r.base()
+			for _, step := range strings.Split(steps, " ;; ") {
+				r.step(t, strings.TrimSpace(step))
+			}
+		})
+	}
+	if ran < 100 {
+		t.Errorf("only %d rows were found", ran)
+	}
+}
+
+// row is a row being run.
+type row struct {
+	*space
+	vars map[string]string
+}
+
+// step runs one step: a directive or a request with what it should give.
+func (r row) step(t *testing.T, step string) {
+	t.Helper()
+	if r.directive(t, step) {
+		return
+	}
+	words, err := split(step)
+	if err != nil {
+		t.Fatalf("%s: %v", step, err)
+	}
+	arrow := slices.Index(words, "=>")
+	if arrow < 2 || arrow == len(words)-1 {
+		t.Fatalf("%s: want METHOD TARGET ... => STATUS ...", step)
+	}
+	c := r.call(t, words[:arrow])
+	a := r.do(t, c)
+	if c.cut > 0 {
+		time.Sleep(20 * time.Millisecond) // the server has to see the end
+		return
+	}
+	got := strconv.Itoa(a.status)
+	if a.interim {
+		got = "100," + got
+	}
+	if !slices.Contains(strings.Split(words[arrow+1], "|"), got) {
+		t.Fatalf("%s\n\tgot %s\n\t%v\n\t%s", step, got, a.header, a.body)
+	}
+	for _, word := range words[arrow+2:] {
+		if err := r.check(a, word); err != nil {
+			t.Fatalf("%s\n\t%v\n\t%v\n\t%s", step, err, a.header, a.body)
+		}
+	}
+}
+
+// directive runs a step that is no request.
+func (r row) directive(t *testing.T, step string) bool {
+	t.Helper()
+	name, arg, _ := strings.Cut(step, " ")
+	switch name {
+	case "RESTART":
+		r.reopen(t)
+	case "WAIT":
+		d, err := time.ParseDuration(arg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.skew.Add(int64(d))
+	case "QUOTA":
+		quota, err := strconv.ParseInt(arg, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.store.SetUser(t.Context(), r.owner, store.UserPatch{Quota: &quota}); err != nil {
+			t.Fatal(err)
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+const (
+	lockinfoFmt = `<D:lockinfo xmlns:D="DAV:"><D:lockscope><D:%s/></D:lockscope><D:locktype><D:write/></D:locktype><D:owner>me</D:owner></D:lockinfo>`
+	propfindFmt = `<D:propfind xmlns:D="DAV:"><D:prop>%s</D:prop></D:propfind>`
+	updateFmt   = `<D:propertyupdate xmlns:D="DAV:"><D:%s><D:prop>%s</D:prop></D:%[1]s></D:propertyupdate>`
+)
+
+// call reads the words before the arrow.
+func (r row) call(t *testing.T, words []string) call {
+	t.Helper()
+	c := call{method: words[0], target: r.expand(words[1])}
+	c.method, c.other = strings.CutPrefix(c.method, "bob@")
+	setBody := func(s string) { c.body, c.hasBody = s, true }
+	for _, word := range words[2:] {
+		key, value, _ := strings.Cut(word, "=")
+		value = r.expand(strings.Trim(value, "`"))
+		switch {
+		case word[0] == '{':
+			c.header = append(c.header, r.expand(strings.Trim(word, "{}")))
+		case word[0] == '`':
+			setBody(r.expand(strings.Trim(word, "`")))
+		case key == "exclusive", key == "shared":
+			setBody(fmt.Sprintf(lockinfoFmt, key))
+			if !slices.ContainsFunc(c.header, func(h string) bool { return strings.HasPrefix(h, "Depth:") }) {
+				c.header = append(c.header, "Depth: 0")
+			}
+		case key == "prop":
+			setBody(fmt.Sprintf(propfindFmt, value))
+			c.header = append(c.header, "Depth: 0")
+		case key == "set", key == "remove":
+			setBody(fmt.Sprintf(updateFmt, key, value))
+		case key == "chunked":
+			c.chunked = true
+		case key == "size":
+			n, err := strconv.Atoi(value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			setBody(strings.Repeat("x", n))
+		case key == "cut":
+			n, err := strconv.Atoi(value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.cut = n
+		default:
+			t.Fatalf("unknown word %q", word)
+		}
+	}
+	return c
+}
+
+// check tests one word after the status.
+func (r row) check(a answer, word string) error {
+	switch {
+	case word[0] == '{':
+		name, value, _ := strings.Cut(strings.Trim(word, "{}"), ":")
+		if absent, ok := strings.CutPrefix(name, "!"); ok {
+			if got := a.header.Values(absent); len(got) > 0 {
+				return fmt.Errorf("header %s is %q", absent, got)
+			}
+			return nil
+		}
+		return r.match(a.header.Get(name), strings.TrimSpace(value), true)
+	case word[0] == '`':
+		return r.match(a.body, strings.Trim(word, "`"), true)
+	case strings.HasPrefix(word, "!`"):
+		return r.match(a.body, strings.Trim(word[1:], "`"), false)
+	case word[0] == '$':
+		name, header, _ := strings.Cut(word[1:], "=")
+		if r.vars[name] = a.header.Get(header); r.vars[name] == "" {
+			return fmt.Errorf("no header %s", header)
+		}
+		if header == "Lock-Token" {
+			r.vars[name+"RAW"] = strings.Trim(r.vars[name], "<>")
+		}
+		return nil
+	}
+	return fmt.Errorf("unknown word %q", word)
+}
+
+func (r row) match(text, pattern string, want bool) error {
+	for name, value := range r.vars {
+		pattern = strings.ReplaceAll(pattern, "${"+name+"}", regexp.QuoteMeta(value))
+	}
+	re, err := regexp.Compile("(?s)" + pattern)
+	if err != nil {
+		return err
+	}
+	if re.MatchString(text) != want {
+		return fmt.Errorf("match %q: want %t", pattern, want)
+	}
+	return nil
+}
+
+// expand puts in variables.
+func (r row) expand(s string) string {
+	return variable.ReplaceAllStringFunc(s, func(v string) string {
+		if value, ok := r.vars[v[1:]]; ok {
+			return value
+		}
+		return v
+	})
+}
+
+var variable = regexp.MustCompile(`\$[A-Z][A-Z0-9]*`)
+
+// split cuts a step into words; braces and backquotes keep blanks together.
+func split(step string) (words []string, err error) {
+	word, closing := "", byte(0)
+	for i := range len(step) {
+		c := step[i]
+		switch {
+		case closing != 0:
+			if c == closing {
+				closing = 0
+			}
+		case c == '{':
+			closing = '}'
+		case c == '`':
+			closing = '`'
+		case c == ' ':
+			if word != "" {
+				words = append(words, word)
+			}
+			word = ""
+			continue
+		}
+		word += string(c)
+	}
+	if closing != 0 {
+		return nil, fmt.Errorf("%q is not closed", closing)
+	}
+	if word != "" {
+		words = append(words, word)
+	}
+	return words, nil
+}
