@@ -1,0 +1,152 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+
+	"holdfast/store"
+)
+
+// Anonymous is the user whom requests without credentials are served as when
+// the server was told to. It never logs in.
+const Anonymous = "anonymous"
+
+// BrakeError says that an address guessed wrong too often at one name: 429.
+type BrakeError struct {
+	// Wait until the next guess is heard.
+	Wait time.Duration
+}
+
+// Error implements error.
+func (e *BrakeError) Error() string { return "too many wrong guesses" }
+
+// Users is where users are looked up; *store.Store is one.
+type Users interface {
+	// User finds a user by name without regard to case, or store.ErrNotFound.
+	User(ctx context.Context, name string) (store.User, error)
+}
+
+// Authenticator checks the credentials of requests. Its methods may be called
+// concurrently.
+type Authenticator struct {
+	users   Users
+	memory  *memory
+	brake   *brake
+	gate    *gate
+	flights singleflight.Group
+	verify  func(hash, password string) (bool, error)
+}
+
+// New makes an Authenticator that remembers nothing yet.
+func New(users Users) *Authenticator {
+	return &Authenticator{users: users, memory: newMemory(), brake: newBrake(), gate: newGate(), verify: verify}
+}
+
+// Authenticate gives the user whose credentials the request carries. from is
+// the client's address, for the brake.
+//
+// Errors: ErrCredentials, ErrBusy, *BrakeError; the context's; else looking the user up failed, or
+// a stored hash is damaged.
+func (a *Authenticator) Authenticate(r *http.Request, from netip.Addr) (store.User, error) {
+	name, password, ok := parseBasic(r.Header)
+	if !ok || strings.EqualFold(name, Anonymous) {
+		return store.User{}, ErrCredentials
+	}
+	user, hash, err := a.look(r.Context(), name)
+	if err != nil {
+		return store.User{}, fmt.Errorf("look up user: %w", err)
+	}
+	right, err := a.check(r.Context(), login{user: user, name: name, hash: hash, password: password, from: from})
+	if err != nil {
+		return store.User{}, err
+	}
+	if !right || user.Disabled {
+		return store.User{}, ErrCredentials
+	}
+	return user, nil
+}
+
+// look finds a user and the hash to compare with. Whoever cannot log in is
+// compared with a hash that nothing matches, for the same time.
+func (a *Authenticator) look(ctx context.Context, name string) (store.User, string, error) {
+	user, err := a.users.User(ctx, name)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return store.User{}, dummyHash, nil
+	case err != nil:
+		return store.User{}, "", err
+	case user.Disabled || user.PasswordHash == "":
+		return user, dummyHash, nil
+	}
+	return user, user.PasswordHash, nil
+}
+
+// login is one attempt: the row that was read, what to compare, who asks.
+type login struct {
+	user                 store.User
+	name, hash, password string
+	from                 netip.Addr
+}
+
+// brakeKey joins address and name. An IPv6 client owns its whole /64.
+func (l login) brakeKey() string {
+	from := l.from.Unmap()
+	if from.Is6() {
+		prefix, _ := from.WithZone("").Prefix(64) // 64 fits every IPv6 address
+		from = prefix.Addr()
+	}
+	return from.String() + " " + strings.ToLower(l.name)
+}
+
+// check tells whether the password is right: from memory, or by a hash, which
+// equal logins that arrive together share. The hash outlives the request that
+// asked for it, so that an impatient client's next try finds the outcome.
+func (a *Authenticator) check(ctx context.Context, l login) (bool, error) {
+	digest := a.memory.digest(l.user.ID, l.user.AuthVersion, strings.ToLower(l.name), l.password)
+	if right, known := a.memory.recall(digest); known {
+		return right, nil
+	}
+	outcome := a.flights.DoChan(digest, func() (any, error) { return a.hash(l, digest) })
+	select {
+	case result := <-outcome:
+		right, _ := result.Val.(bool)
+		return right, result.Err
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
+}
+
+// hash compares the password with its hash when there is a slot and the brake
+// allows it, and remembers the outcome.
+func (a *Authenticator) hash(l login, digest string) (right bool, err error) {
+	// A flight that landed between recall and DoChan left its outcome here.
+	if right, known := a.memory.recall(digest); known {
+		return right, nil
+	}
+	key := l.brakeKey()
+	busy := a.gate.run(func() {
+		if wait := a.brake.take(key); wait > 0 {
+			err = &BrakeError{Wait: wait}
+			return
+		}
+		right, err = a.verify(l.hash, l.password)
+	})
+	switch {
+	case busy != nil:
+		return false, busy
+	case err != nil:
+		return false, fmt.Errorf("compare password of user %d: %w", l.user.ID, err)
+	}
+	a.memory.remember(digest, right)
+	if right {
+		a.brake.succeed(key)
+	}
+	return right, nil
+}

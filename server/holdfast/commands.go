@@ -1,0 +1,186 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"runtime"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+
+	"holdfast/server"
+	"holdfast/store"
+)
+
+// commands is the command line: each command is a type with a Run method.
+type commands struct {
+	server.Storage
+
+	Serve   serveCmd   `cmd:"" default:"withargs" help:"Serve files over WebDAV (the default)."`
+	User    userCmd    `cmd:"" help:"Manage users."`
+	Check   checkCmd   `cmd:"" help:"Look for faults in database and objects, a line each."`
+	Migrate migrateCmd `cmd:"" help:"Change the database's schema, or show its version."`
+	Version versionCmd `cmd:"" help:"Print the version."`
+}
+
+// AfterApply hands every command the storage, with what only the environment may
+// say of it.
+func (c *commands) AfterApply(command *kong.Context) error {
+	c.Secrets(os.Getenv)
+	command.Bind(c.Storage)
+	return nil
+}
+
+// streams are the standard streams.
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+// log is the log of commands other than serve: warnings and errors.
+func (s *streams) log() *slog.Logger {
+	return slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
+}
+
+// withStore runs fn on the data, which may be in use by a running server.
+func withStore(storage server.Storage, create bool, std *streams, fn func(context.Context, *store.Store) error) error {
+	if err := storage.Check(); err != nil {
+		return usageError{err}
+	}
+	ctx, stop := interruptible()
+	defer stop()
+	st, err := storage.OpenStore(ctx, create, std.log())
+	if err != nil {
+		return err
+	}
+	return errors.Join(fn(ctx, st), st.Close())
+}
+
+// interruptible is a context that the first SIGINT or SIGTERM ends. The second
+// ends the process, as if nobody listened.
+func interruptible() (context.Context, context.CancelFunc) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	return ctx, stop
+}
+
+type serveCmd struct{ server.Config }
+
+// Run serves until a signal comes.
+func (c *serveCmd) Run(storage server.Storage, std *streams) error {
+	cfg := c.Config
+	cfg.Storage, cfg.Stdout, cfg.Stderr = storage, std.out, std.err
+	cfg.Grace = server.DefaultConfig().Grace
+	cfg.Secrets(os.Getenv)
+	if err := cfg.Check(); err != nil {
+		return usageError{err}
+	}
+	ctx, stop := interruptible()
+	defer stop()
+	s, err := server.New(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	return s.Serve(ctx)
+}
+
+type checkCmd struct{}
+
+// Run prints the faults; any at all is a refusal.
+func (checkCmd) Run(storage server.Storage, std *streams) error {
+	return withStore(storage, false, std, func(ctx context.Context, st *store.Store) error {
+		faults := 0
+		var failed error
+		err := st.Check(ctx, func(fault string) {
+			faults++
+			_, err := fmt.Fprintln(std.out, fault)
+			failed = errors.Join(failed, err)
+		})
+		if faults > 0 {
+			err = errors.Join(err, fmt.Errorf("%d faults", faults))
+		}
+		return errors.Join(err, failed)
+	})
+}
+
+type migrateCmd struct {
+	Up     migrateUpCmd     `cmd:"" help:"Bring the schema to the newest version."`
+	Down   migrateDownCmd   `cmd:"" help:"Take back the newest step."`
+	Status migrateStatusCmd `cmd:"" help:"List the steps and which are done."`
+}
+
+type migrateUpCmd struct{}
+
+// Run migrates to the newest version.
+func (migrateUpCmd) Run(storage server.Storage, std *streams) error {
+	return migrate(storage, std, true)
+}
+
+type migrateDownCmd struct{}
+
+// Run takes one step back.
+func (migrateDownCmd) Run(storage server.Storage, std *streams) error {
+	return migrate(storage, std, false)
+}
+
+func migrate(storage server.Storage, std *streams, up bool) error {
+	return withDatabase(storage, func(ctx context.Context, db string) error {
+		version, err := store.Migrate(ctx, db, up)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(std.out, "version %d\n", version)
+		return err
+	})
+}
+
+type migrateStatusCmd struct{}
+
+// Run lists the migrations.
+func (migrateStatusCmd) Run(storage server.Storage, std *streams) error {
+	return withDatabase(storage, func(ctx context.Context, db string) error {
+		list, err := store.Migrations(ctx, db)
+		for _, m := range list {
+			state := "pending"
+			if m.Applied {
+				state = "applied"
+			}
+			_, printed := fmt.Fprintf(std.out, "%d\t%s\t%s\n", m.Version, state, m.Name)
+			err = errors.Join(err, printed)
+		}
+		return err
+	})
+}
+
+// withDatabase runs fn on a database that exists, without opening it as a store:
+// opening migrates.
+func withDatabase(storage server.Storage, fn func(context.Context, string) error) error {
+	if err := storage.Check(); err != nil {
+		return usageError{err}
+	}
+	db, err := storage.Database()
+	if err != nil {
+		return err
+	}
+	ctx, stop := interruptible()
+	defer stop()
+	return fn(ctx, db)
+}
+
+type versionCmd struct{}
+
+// Run prints what the build recorded.
+func (versionCmd) Run(std *streams) error {
+	version := "unknown"
+	if info, ok := debug.ReadBuildInfo(); ok {
+		version = info.Main.Version
+	}
+	_, err := fmt.Fprintf(std.out, "holdfast %s %s %s/%s\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return err
+}

@@ -1,0 +1,58 @@
+// Command holdfast is the Holdfast server and its administration.
+//
+// Exit status: 0 done, 1 refused, 2 usage.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+
+// run is main with its surroundings as arguments; it returns the exit status.
+func run(args []string, stdin io.Reader, stdout, stderr io.Writer) (status int) {
+	defer func() {
+		switch thrown := recover().(type) {
+		case nil:
+		case exit: // kong ends the program after --help; here it ends run
+			status = int(thrown)
+		default:
+			panic(thrown)
+		}
+	}()
+	io := &streams{in: stdin, out: stdout, err: stderr}
+	parser, err := kong.New(&commands{}, kong.Name("holdfast"), kong.Bind(io), kong.Writers(stdout, stderr),
+		kong.Description("A WebDAV server whose locks hold."), kong.Exit(func(code int) { panic(exit(code)) }))
+	if err != nil {
+		panic(err) // the tags of commands are wrong, which any test finds
+	}
+	command, err := parser.Parse(args)
+	if err != nil {
+		return report(stderr, usageError{err})
+	}
+	return report(stderr, command.Run())
+}
+
+// exit carries a status out of kong.
+type exit int
+
+// usageError is a command line that cannot be meant: status 2.
+type usageError struct{ error }
+
+func report(stderr io.Writer, err error) int {
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintln(stderr, "holdfast: "+strings.ReplaceAll(err.Error(), "\n", "\nholdfast: "))
+	if usage := (usageError{}); errors.As(err, &usage) {
+		fmt.Fprintln(stderr, "holdfast: see holdfast --help")
+		return 2
+	}
+	return 1
+}

@@ -1,0 +1,218 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+
+	"golang.org/x/term"
+
+	"holdfast/server"
+	"holdfast/server/auth"
+	"holdfast/store"
+)
+
+type userCmd struct {
+	Add     userAddCmd     `cmd:"" help:"Add a user; the password is read from standard input."`
+	List    userListCmd    `cmd:"" help:"List the users."`
+	Passwd  userPasswdCmd  `cmd:"" help:"Change a password; it is read from standard input."`
+	Set     userSetCmd     `cmd:"" help:"Change what is known of a user."`
+	Disable userDisableCmd `cmd:"" help:"Keep a user from logging in; nothing is lost."`
+	Remove  userRemoveCmd  `cmd:"" help:"Remove a user with all their files."`
+}
+
+// errAnonymous refuses to give the anonymous user what only a login has.
+var errAnonymous = fmt.Errorf("user %q is reserved for --anonymous and cannot log in", auth.Anonymous)
+
+// person is a user named on the command line who may log in.
+type person struct {
+	Name string `arg:"" help:"User name."`
+}
+
+func (p person) check() error {
+	if strings.EqualFold(p.Name, auth.Anonymous) {
+		return errAnonymous
+	}
+	return nil
+}
+
+type userAddCmd struct {
+	person
+	Admin bool        `help:"Make them an administrator."`
+	Quota server.Size `help:"Storage of their workspace; 0 is the server's default." default:"0" placeholder:"SIZE"`
+}
+
+// Run adds the user.
+func (c *userAddCmd) Run(storage server.Storage, std *streams) error {
+	if err := errors.Join(c.check(), store.CheckUserName(c.Name)); err != nil {
+		return err
+	}
+	hash, err := readPassword(std)
+	if err != nil {
+		return err
+	}
+	return withStore(storage, true, std, func(ctx context.Context, st *store.Store) error {
+		_, err := st.AddUser(ctx, store.NewUser{Name: c.Name, PasswordHash: hash, Admin: c.Admin, Quota: int64(c.Quota)})
+		return err
+	})
+}
+
+type userListCmd struct{}
+
+// Run prints a table of the users.
+func (userListCmd) Run(storage server.Storage, std *streams) error {
+	return withStore(storage, false, std, func(ctx context.Context, st *store.Store) error {
+		users, err := st.Users(ctx)
+		if err != nil {
+			return err
+		}
+		table := tabwriter.NewWriter(std.out, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(table, "NAME\tROLE\tSTATE\tUSED\tQUOTA\tDISPLAY NAME")
+		for _, u := range users {
+			usage, err := st.Usage(ctx, u.Workspace())
+			if err != nil {
+				return fmt.Errorf("usage of %s: %w", u.Name, err)
+			}
+			fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%s\n", u.Name, role(u), state(u), usage.Used, quota(usage), u.DisplayName)
+		}
+		return table.Flush()
+	})
+}
+
+func role(u store.User) string {
+	if u.Admin {
+		return "admin"
+	}
+	return "user"
+}
+
+func state(u store.User) string {
+	switch {
+	case u.Disabled:
+		return "disabled"
+	case u.PasswordHash == "":
+		return "no password"
+	}
+	return "active"
+}
+
+func quota(u store.Usage) string {
+	if u.Quota == 0 {
+		return "-"
+	}
+	return server.Size(u.Quota).String()
+}
+
+type userPasswdCmd struct{ person }
+
+// Run changes the password.
+func (c *userPasswdCmd) Run(storage server.Storage, std *streams) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	hash, err := readPassword(std)
+	if err != nil {
+		return err
+	}
+	return setUser(storage, std, c.Name, store.UserPatch{PasswordHash: &hash})
+}
+
+type userSetCmd struct {
+	person
+	Admin   *bool        `help:"Whether they are an administrator." placeholder:"BOOL"`
+	Quota   *server.Size `help:"Storage of their workspace; 0 is the server's default." placeholder:"SIZE"`
+	Display *string      `name:"name" help:"Name to show." placeholder:"TEXT"`
+}
+
+// Run changes what was given and leaves the rest.
+func (c *userSetCmd) Run(storage server.Storage, std *streams) error {
+	if c.Admin != nil {
+		if err := c.check(); err != nil {
+			return err
+		}
+	}
+	patch := store.UserPatch{Admin: c.Admin, DisplayName: c.Display}
+	if c.Quota != nil {
+		bytes := int64(*c.Quota)
+		patch.Quota = &bytes
+	}
+	if patch == (store.UserPatch{}) {
+		return usageError{errors.New("user set: nothing to set")}
+	}
+	return setUser(storage, std, c.Name, patch)
+}
+
+type userDisableCmd struct {
+	person
+	Undo bool `help:"Let them log in again."`
+}
+
+// Run disables or enables the user.
+func (c *userDisableCmd) Run(storage server.Storage, std *streams) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	disabled := !c.Undo
+	return setUser(storage, std, c.Name, store.UserPatch{Disabled: &disabled})
+}
+
+type userRemoveCmd struct{ person }
+
+// Run removes the user.
+func (c *userRemoveCmd) Run(storage server.Storage, std *streams) error {
+	return withStore(storage, false, std, func(ctx context.Context, st *store.Store) error {
+		return named(c.Name, st.RemoveUser(ctx, c.Name))
+	})
+}
+
+func setUser(storage server.Storage, std *streams, name string, patch store.UserPatch) error {
+	return withStore(storage, false, std, func(ctx context.Context, st *store.Store) error {
+		_, err := st.SetUser(ctx, name, patch)
+		return named(name, err)
+	})
+}
+
+// named says which user an error is about.
+func named(name string, err error) error {
+	if err != nil {
+		return fmt.Errorf("user %q: %w", name, err)
+	}
+	return nil
+}
+
+// readPassword reads one line, without echo from a terminal, and hashes it.
+func readPassword(std *streams) (hash string, err error) {
+	var line string
+	if f, ok := std.in.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		line, err = readHidden(f, std.err)
+	} else {
+		line, err = readLine(std.in)
+	}
+	if err != nil {
+		return "", fmt.Errorf("read password: %w", err)
+	}
+	return auth.HashPassword(line)
+}
+
+func readHidden(f *os.File, prompt io.Writer) (string, error) {
+	fmt.Fprint(prompt, "Password: ")
+	line, err := term.ReadPassword(int(f.Fd()))
+	fmt.Fprintln(prompt)
+	return string(line), err
+}
+
+// readLine reads up to the first line end or the end of the input, and no more
+// than a password may be long.
+func readLine(in io.Reader) (string, error) {
+	limited := bufio.NewReader(io.LimitReader(in, auth.MaxPasswordBytes+2))
+	line, err := limited.ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", err
+	}
+	return strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r"), nil
+}

@@ -1,0 +1,101 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+
+	"holdfast/dav"
+	"holdfast/server/auth"
+	"holdfast/store"
+)
+
+// A door serves one kind of request for somebody known.
+type door func(w http.ResponseWriter, r *http.Request, who dav.Principal)
+
+// login is a door behind the login.
+func (s *Server) login(next door) http.Handler { return s.admit(next, s.authenticate) }
+
+// loginOrAnonymous is a door that an anonymous server opens to requests without
+// credentials too. Wrong credentials are refused, not ignored: their sender
+// means somebody.
+func (s *Server) loginOrAnonymous(next door) http.Handler {
+	return s.admit(next, func(r *http.Request) (dav.Principal, error) {
+		if s.cfg.Anonymous && !auth.Offers(r) {
+			return s.anonymous, nil
+		}
+		return s.authenticate(r)
+	})
+}
+
+func (s *Server) admit(next door, identify func(*http.Request) (dav.Principal, error)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if isPreflight(r) {
+			answerPreflight(w)
+			return
+		}
+		who, err := identify(r)
+		if err != nil {
+			s.refuseLogin(w, r, err)
+			return
+		}
+		if w, ok := w.(*response); ok {
+			w.user = who.Name
+		}
+		next(w, r, who)
+	})
+}
+
+func (s *Server) authenticate(r *http.Request) (dav.Principal, error) {
+	user, err := s.auth.Authenticate(r, s.origins.client(r))
+	if err != nil {
+		return dav.Principal{}, err
+	}
+	return principal(user), nil
+}
+
+func principal(u store.User) dav.Principal {
+	return dav.Principal{UserID: u.ID, Name: u.Name, Workspace: u.Workspace()}
+}
+
+// refuseLogin is the one table from an error of the login to an answer.
+func (s *Server) refuseLogin(w http.ResponseWriter, r *http.Request, err error) {
+	var braked *auth.BrakeError
+	switch {
+	case errors.Is(err, auth.ErrCredentials):
+		w.Header().Set("WWW-Authenticate", auth.Challenge)
+		fail(w, http.StatusUnauthorized, "login required")
+	case errors.As(err, &braked):
+		retryAfter(w, braked.Wait)
+		fail(w, http.StatusTooManyRequests, "too many wrong passwords")
+	case errors.Is(err, auth.ErrBusy), errors.Is(err, store.ErrBusy):
+		retryAfter(w, time.Second)
+		fail(w, http.StatusServiceUnavailable, "busy")
+	case errors.Is(err, store.ErrClosed), errors.Is(err, context.Canceled):
+		fail(w, http.StatusServiceUnavailable, "closing")
+	default:
+		s.log.ErrorContext(r.Context(), "login failed", "err", err)
+		fail(w, http.StatusInternalServerError, "internal error")
+	}
+}
+
+func retryAfter(w http.ResponseWriter, wait time.Duration) {
+	w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
+}
+
+// isPreflight reports whether a browser asks, before the real request and always
+// without credentials, whether a page of another origin may send it (Fetch
+// standard, "CORS-preflight request").
+func isPreflight(r *http.Request) bool {
+	return r.Method == http.MethodOptions && r.Header.Get("Origin") != "" && r.Header.Get("Access-Control-Request-Method") != ""
+}
+
+// answerPreflight allows no other origin: the answer lacks
+// Access-Control-Allow-Origin, and the browser keeps the request.
+func answerPreflight(w http.ResponseWriter) {
+	w.Header().Set("Vary", "Origin, Access-Control-Request-Method, Access-Control-Request-Headers")
+	w.WriteHeader(http.StatusNoContent)
+}

@@ -1,0 +1,95 @@
+package server
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/gorilla/mux"
+
+	"holdfast/dav"
+)
+
+// davPrefix is where the caller's workspace is mounted.
+const davPrefix = "/dav"
+
+// readyTimeout bounds how long /readyz waits for the database.
+const readyTimeout = 2 * time.Second
+
+// routes maps paths to doors. Paths are matched as sent: the router must not
+// clean them, for it would answer with a redirect that no client follows, nor
+// decode them, for "/dav%2Fx" is no member of "/dav". No route has methods; the
+// doors know theirs.
+func (s *Server) routes() http.Handler {
+	router := mux.NewRouter().SkipClean(true).UseEncodedPath()
+	files := s.loginOrAnonymous(s.dav.Serve)
+	router.Path(davPrefix).Handler(files)
+	router.PathPrefix(davPrefix + "/").Handler(files)
+	router.Path("/").Handler(s.loginOrAnonymous(s.root))
+	router.PathPrefix("/principals/").Handler(s.login(s.dav.ServePrincipal))
+	router.Path("/healthz").HandlerFunc(s.healthz)
+	router.Path("/readyz").HandlerFunc(s.readyz)
+	router.NotFoundHandler = s.login(s.elsewhere)
+
+	server := s.loginOrAnonymous(s.dav.ServeRoot)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// "OPTIONS *" asks about the server as a whole (RFC 9110 section
+		// 9.3.7); a router knows paths only.
+		if r.URL.Path == "*" {
+			server.ServeHTTP(w, r)
+			return
+		}
+		router.ServeHTTP(w, r)
+	})
+}
+
+// root is a page to a browser and the collection of the caller's mounts to a
+// WebDAV client.
+func (s *Server) root(w http.ResponseWriter, r *http.Request, who dav.Principal) {
+	switch r.Method {
+	case http.MethodGet, http.MethodHead:
+		s.servePage(w, r, who)
+	default:
+		s.dav.ServeRoot(w, r, who)
+	}
+}
+
+// elsewhere is every path without a door. OPTIONS answers there too: clients
+// ask it about folders above the one they mount, and give up on a 404.
+func (s *Server) elsewhere(w http.ResponseWriter, r *http.Request, who dav.Principal) {
+	if r.Method == http.MethodOptions {
+		s.dav.ServeRoot(w, r, who)
+		return
+	}
+	fail(w, http.StatusNotFound, "nothing here; files are below "+davPrefix+"/")
+}
+
+// healthz says that the process is alive, whatever its database does.
+func (s *Server) healthz(w http.ResponseWriter, r *http.Request) { answerProbe(w, r, nil) }
+
+// readyz says that requests can be served.
+func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
+	defer cancel()
+	err := s.store.Ping(ctx)
+	if err != nil {
+		s.log.WarnContext(r.Context(), "not ready", "err", err)
+	}
+	answerProbe(w, r, err)
+}
+
+func answerProbe(w http.ResponseWriter, r *http.Request, err error) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		fail(w, http.StatusMethodNotAllowed, "only GET and HEAD")
+		return
+	}
+	if err != nil {
+		fail(w, http.StatusServiceUnavailable, "not ready")
+		return
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = io.WriteString(w, "ok\n") // a client that left needs no answer
+}
