@@ -19,7 +19,7 @@ const (
 	// singleMax is the largest body of known length that goes out as one
 	// streamed request, which needs no buffer and leaves no parts behind. Larger
 	// ones go in parts, so that a lost connection costs a part and not the whole.
-	singleMax = 64 << 20
+	singleMax = 32 << 20
 	// partSize is the part of an upload of unknown length, held in memory. Left
 	// to itself the client library would plan for 5 TiB and hold over 500 MiB.
 	// 10,000 parts of it bound such an upload to 156 GiB.

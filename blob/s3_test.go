@@ -22,7 +22,6 @@ func TestS3OnItsOwn(t *testing.T) {
 	opts := blobtest.StartS3(t)
 	t.Run("makes a missing bucket and takes one that is there", func(t *testing.T) { testBucket(t, opts) })
 	t.Run("sees only what is below its prefix", func(t *testing.T) { testPrefix(t, opts) })
-	t.Run("keeps a large body in parts", func(t *testing.T) { testParts(t, opts) })
 	t.Run("leaves no parts of a failed upload", func(t *testing.T) { testNoParts(t, opts) })
 	t.Run("aborts what a crash left incomplete", func(t *testing.T) { testAbort(t, opts) })
 	t.Run("does not take a refusal for absence", func(t *testing.T) { testRefusal(t, opts) })
@@ -65,25 +64,6 @@ func testPrefix(t *testing.T, opts blob.S3Options) {
 	}
 }
 
-func testParts(t *testing.T, opts blob.S3Options) {
-	if testing.Short() {
-		t.Skip("large body")
-	}
-	const size = 65*mib + 1 // beyond what goes out in one request
-	s := newS3(t, opts)
-	want := bytes.Repeat([]byte("0123456789abcdefghijklmno"), size/25+1)[:size]
-	o, err := blob.Write(t.Context(), s, io.MultiReader(bytes.NewReader(want)), size)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := blob.NewReader(t.Context(), s, o.Key, o.Size)
-	defer r.Close()
-	got, err := io.ReadAll(r)
-	if err != nil || !bytes.Equal(got, want) {
-		t.Errorf("read %d bytes, %v; want %d, or other ones", len(got), err, size)
-	}
-}
-
 func testNoParts(t *testing.T, opts blob.S3Options) {
 	if testing.Short() {
 		t.Skip("large bodies")
@@ -91,7 +71,7 @@ func testNoParts(t *testing.T, opts blob.S3Options) {
 	s := newS3(t, opts)
 	torn := errors.New("torn")
 	part := func() io.Reader { return bytes.NewReader(make([]byte, 17*mib)) }
-	for _, size := range []int64{-1, 80 * mib} {
+	for _, size := range []int64{-1, 40 * mib} {
 		if err := s.Put(t.Context(), blob.NewKey(), io.MultiReader(part(), failing{torn}), size); !errors.Is(err, torn) {
 			t.Errorf("Put(size %d) of a torn body = %v", size, err)
 		}
@@ -100,9 +80,9 @@ func testNoParts(t *testing.T, opts blob.S3Options) {
 		if err := s.Put(ctx, blob.NewKey(), body, size); !errors.Is(err, context.Canceled) {
 			t.Errorf("canceled Put(size %d) = %v", size, err)
 		}
-		if err := s.Put(t.Context(), blob.NewKey(), part(), 80*mib); !errors.Is(err, blob.ErrSize) {
-			t.Errorf("Put of a short body = %v, want ErrSize", err)
-		}
+	}
+	if err := s.Put(t.Context(), blob.NewKey(), part(), 40*mib); !errors.Is(err, blob.ErrSize) {
+		t.Errorf("Put of a short body = %v, want ErrSize", err)
 	}
 	if n := incomplete(t, opts); n != 0 {
 		t.Errorf("%d uploads are incomplete", n)

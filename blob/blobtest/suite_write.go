@@ -139,7 +139,7 @@ func testBodyReleased(t *testing.T, s blob.Store) {
 	for range 10 {
 		ctx, cancel := context.WithCancel(t.Context())
 		var returned atomic.Bool
-		src := content(6, 64*mib)
+		src := content(6, 30*mib)
 		count := 0
 		body := readerFunc(func(p []byte) (int, error) {
 			if returned.Load() {
@@ -148,9 +148,9 @@ func testBodyReleased(t *testing.T, s blob.Store) {
 			if count++; count == 20 {
 				go cancel()
 			}
-			return src.Read(p)
+			return src.Read(p[:min(len(p), 32*kib)])
 		})
-		err := s.Put(ctx, blob.NewKey(), body, 64*mib)
+		err := s.Put(ctx, blob.NewKey(), body, 30*mib)
 		returned.Store(true)
 		cancel()
 		if !errors.Is(err, context.Canceled) {
