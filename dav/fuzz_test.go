@@ -131,13 +131,15 @@ func FuzzPropfind(f *testing.F) {
 				want = append(want, e.children()...)
 			}
 		}
+		var got []xmlName
 		for _, name := range p.props {
-			if !slices.Contains(want, name) {
+			got = append(got, normalName(name))
+			if !slices.Contains(want, normalName(name)) {
 				t.Fatalf("%q asks for %v, encoding/xml sees %v", body, name, want)
 			}
 		}
 		for _, name := range want {
-			if !slices.Contains(p.props, name) {
+			if !slices.Contains(got, name) {
 				t.Fatalf("%q misses %v", body, name)
 			}
 		}
@@ -190,7 +192,7 @@ func checkProppatch(t *testing.T, body []byte) {
 		t.Fatalf("%q has %d operations, encoding/xml sees %d", body, len(ops), len(properties))
 	}
 	for i, op := range ops {
-		if op.name != properties[i].name {
+		if normalName(op.name) != properties[i].name {
 			t.Fatalf("operation %d is on %v, not on %v", i, op.name, properties[i].name)
 		}
 		if !op.remove {
@@ -203,7 +205,7 @@ func checkProppatch(t *testing.T, body []byte) {
 // names and prefixes that collide often. A prefix may be undeclared; most
 // bodies must be accepted all the same, or the test tests nothing.
 func TestProppatchMadeUp(t *testing.T) {
-	const bodies = 5000
+	const bodies = 1000
 	rng := rand.New(rand.NewPCG(4918, 1))
 	accepted := 0
 	for range bodies {
@@ -363,7 +365,7 @@ func oracle(t *testing.T, doc string) *element {
 }
 
 func newElement(start xml.StartElement, parent *element) *element {
-	e := &element{name: xmlName{start.Name.Space, start.Name.Local}, inheritedLang: parent.inheritedLang}
+	e := &element{name: normalName(xmlName{start.Name.Space, start.Name.Local}), inheritedLang: parent.inheritedLang}
 	if parent.hasLang {
 		e.inheritedLang = parent.lang
 	}
@@ -373,7 +375,7 @@ func newElement(start xml.StartElement, parent *element) *element {
 		case attr.Name == xml.Name{Space: xmlNamespace, Local: "lang"}:
 			e.lang, e.hasLang = oneLine.Replace(attr.Value), true
 		default:
-			e.attrs = append(e.attrs, fmt.Sprintf("%q %q=%q", attr.Name.Space, attr.Name.Local, oneLine.Replace(attr.Value)))
+			e.attrs = append(e.attrs, fmt.Sprintf("%q %q=%q", oneLine.Replace(attr.Name.Space), attr.Name.Local, oneLine.Replace(attr.Value)))
 		}
 	}
 	slices.Sort(e.attrs)
@@ -382,6 +384,11 @@ func newElement(start xml.StartElement, parent *element) *element {
 
 // oneLine makes up for encoding/xml, which doesn't normalize attribute values.
 var oneLine = strings.NewReplacer("\n", " ", "\t", " ")
+
+// normalName is oneLine for the namespace of a name.
+func normalName(name xmlName) xmlName {
+	return xmlName{oneLine.Replace(name.space), name.local}
+}
 
 // elements returns the child elements.
 func (e *element) elements() []*element {

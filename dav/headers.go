@@ -4,7 +4,7 @@ import (
 	"math"
 	"mime"
 	"net/http"
-	"net/url"
+	"net/netip"
 	"strconv"
 	"strings"
 	"time"
@@ -20,11 +20,6 @@ const (
 	depth1
 	depthInfinity
 )
-
-// String returns the header's spelling, "" for an absent one.
-func (d depth) String() string {
-	return [...]string{"", "0", "1", "infinity"}[d]
-}
 
 // parseDepth reads the lines of a Depth header. Equal lines count once; any
 // other repetition, and any value the RFC doesn't know, is 400.
@@ -258,25 +253,46 @@ func parseDestination(value string) (destination, error) {
 
 // normalizeHost brings an authority into the form in which two of them can be
 // compared (RFC 3986 sections 6.2.2.1 and 6.2.3): lower case, no user info, no
-// default port.
+// default port, an IPv6 address in its shortest spelling.
 func normalizeHost(authority, defaultPort string) (string, error) {
-	u, err := url.Parse("//" + authority)
-	if err != nil || u.Hostname() == "" || !isURIText(u.Host) || strings.ContainsAny(u.Hostname(), "/?#@\\\"") {
-		return "", badRequest("the Destination header has no valid host")
+	if i := strings.LastIndexByte(authority, '@'); i >= 0 {
+		authority = authority[i+1:]
 	}
-	host, port := strings.ToLower(u.Hostname()), u.Port()
-	if strings.Contains(host, ":") {
-		host = "[" + host + "]"
+	host, port, _ := strings.Cut(authority, ":")
+	if strings.HasPrefix(authority, "[") {
+		literal, rest, closed := strings.Cut(authority[1:], "]")
+		addr, err := netip.ParseAddr(literal)
+		if err != nil || !closed || !addr.Is6() || addr.Zone() != "" || rest != "" && rest[0] != ':' {
+			return "", errBadHost
+		}
+		host, port = "["+addr.String()+"]", strings.TrimPrefix(rest, ":")
+	} else if !isHostName(host) {
+		return "", errBadHost
 	}
+	host = strings.ToLower(host)
 	if port == "" {
 		return host, nil
 	}
 	n, err := strconv.ParseUint(port, 10, 16)
 	if err != nil {
-		return "", badRequest("the Destination header has no valid port")
+		return "", errBadHost
 	}
 	if port = strconv.FormatUint(n, 10); port != defaultPort {
 		host += ":" + port
 	}
 	return host, nil
+}
+
+var errBadHost = badRequest("the Destination header has no valid host and port")
+
+// isHostName reports whether s is a host name or an IPv4 address by its
+// characters.
+func isHostName(s string) bool {
+	for i := range len(s) {
+		c := s[i] | 0x20
+		if (c < 'a' || c > 'z') && (s[i] < '0' || s[i] > '9') && !strings.ContainsRune("-._", rune(s[i])) {
+			return false
+		}
+	}
+	return s != ""
 }

@@ -128,7 +128,7 @@ func (r *xmlReader) start() error {
 		if err := r.declare(attr); err != nil {
 			return err
 		}
-		if attr.name == (qname{"xml", "lang"}) {
+		if attr.name == langAttr {
 			e.lang = attr.value
 		}
 	}

@@ -25,31 +25,39 @@ var (
 	errResourceType  = errCondition(http.StatusForbidden, "valid-resourcetype", "only plain collections can be made")
 )
 
-// openXML begins a document whose root element is expected to be of that name in
-// the namespace DAV:. An empty document is errEmptyBody, one with another root
-// is otherRoot, provided it is well-formed.
-func openXML(text, root string, otherRoot error) (*xmlReader, error) {
+// parseXML reads a document whose root element is expected to be of that name in
+// the namespace DAV: and calls visit for every child of the root. Other errors
+// than visit's are errEmptyBody for a body without a document, otherRoot for a
+// well-formed one of another kind, and those of the reader.
+func parseXML(text, root string, otherRoot error, visit func(*xmlReader, xmlName) error) error {
 	if isBlank(text) {
-		return nil, errEmptyBody
+		return errEmptyBody
 	}
 	r, err := newXMLReader(text)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	name, err := r.root()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if name == davName(root) {
-		return r, nil
-	}
-	if err := r.skipTo(0); err != nil {
-		return nil, err
+	known := name == davName(root)
+	err = r.eachChild(func(name xmlName) error {
+		if !known {
+			return nil
+		}
+		return visit(r, name)
+	})
+	if err != nil {
+		return err
 	}
 	if err := r.finish(); err != nil {
-		return nil, err
+		return err
 	}
-	return nil, otherRoot
+	if !known {
+		return otherRoot
+	}
+	return nil
 }
 
 // propfindKind is what a PROPFIND asks for (RFC 4918 section 14.20).
@@ -78,16 +86,8 @@ func readPropfind(body io.Reader) (propfind, error) {
 	if isBlank(text) {
 		return propfind{kind: propfindAll}, nil
 	}
-	r, err := openXML(text, "propfind", errRootElement)
-	if err != nil {
-		return propfind{}, err
-	}
 	var p propfindParser
-	err = r.eachChild(func(name xmlName) error { return p.child(r, name) })
-	if err != nil {
-		return propfind{}, err
-	}
-	if err := r.finish(); err != nil {
+	if err := parseXML(text, "propfind", errRootElement, p.child); err != nil {
 		return propfind{}, err
 	}
 	return p.result()
@@ -165,12 +165,8 @@ func readProppatch(body io.Reader) ([]propOp, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := openXML(text, "propertyupdate", errRootElement)
-	if err != nil {
-		return nil, err
-	}
 	var ops []propOp
-	err = r.eachChild(func(name xmlName) error {
+	err = parseXML(text, "propertyupdate", errRootElement, func(r *xmlReader, name xmlName) error {
 		remove := name == davName("remove")
 		if !remove && name != davName("set") {
 			return nil
@@ -181,9 +177,6 @@ func readProppatch(body io.Reader) ([]propOp, error) {
 		})
 	})
 	if err != nil {
-		return nil, err
-	}
-	if err := r.finish(); err != nil {
 		return nil, err
 	}
 	if len(ops) == 0 {
@@ -237,16 +230,8 @@ func readLockinfo(body io.Reader) (lockinfo, error) {
 	if err != nil {
 		return lockinfo{}, err
 	}
-	r, err := openXML(text, "lockinfo", errRootElement)
-	if err != nil {
-		return lockinfo{}, err
-	}
 	var p lockinfoParser
-	err = r.eachChild(func(name xmlName) error { return p.child(r, name) })
-	if err != nil {
-		return lockinfo{}, err
-	}
-	if err := r.finish(); err != nil {
+	if err := parseXML(text, "lockinfo", errRootElement, p.child); err != nil {
 		return lockinfo{}, err
 	}
 	return p.result()
@@ -338,13 +323,9 @@ func readMkcol(body io.Reader) ([]propOp, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := openXML(text, "mkcol", errMkcolBody)
-	if err != nil {
-		return nil, err
-	}
 	var ops []propOp
 	sets := 0
-	err = r.eachChild(func(name xmlName) error {
+	err = parseXML(text, "mkcol", errMkcolBody, func(r *xmlReader, name xmlName) error {
 		if name != davName("set") {
 			return nil
 		}
@@ -358,9 +339,6 @@ func readMkcol(body io.Reader) ([]propOp, error) {
 		})
 	})
 	if err != nil {
-		return nil, err
-	}
-	if err := r.finish(); err != nil {
 		return nil, err
 	}
 	if sets == 0 {

@@ -30,13 +30,6 @@ type qname struct {
 	prefix, local string
 }
 
-func (n qname) String() string {
-	if n.prefix == "" {
-		return n.local
-	}
-	return n.prefix + ":" + n.local
-}
-
 // xmlAttr is an attribute as written, its value normalized (XML 1.0 section
 // 3.3.3).
 type xmlAttr struct {
