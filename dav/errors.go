@@ -145,6 +145,15 @@ func (q *request) holderName(l lockns.Lock) string {
 	if l.Holder == q.principal.UserID {
 		return q.principal.Name
 	}
+	users, err := q.h.opt.Store.Users(q.r.Context())
+	if err != nil {
+		return "another user" // the lock is what matters
+	}
+	for _, u := range users {
+		if u.ID == l.Holder {
+			return u.Name
+		}
+	}
 	return "another user"
 }
 

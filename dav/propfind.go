@@ -56,6 +56,10 @@ type propWriter struct {
 	ask   propfind
 	want  store.Want
 	usage store.Usage
+	// windows: the client is Windows' own, which takes no more than a million
+	// bytes for one collection. allprop has its properties then, and does
+	// without supportedlock, the longest and the same everywhere.
+	windows bool
 }
 
 // newPropWriter reads the body and gets ready what the answer takes.
@@ -67,7 +71,7 @@ func (q *request) newPropWriter(w http.ResponseWriter) (*propWriter, error) {
 	if err != nil {
 		return nil, err
 	}
-	pw := &propWriter{q: q, ask: ask, w: &multistatusWriter{w: w}}
+	pw := &propWriter{q: q, ask: ask, w: &multistatusWriter{w: w}, windows: q.isWindows()}
 	pw.plan()
 	if pw.asksFor("quota-available-bytes") || pw.asksFor("quota-used-bytes") {
 		if pw.usage, err = q.h.opt.Store.Usage(q.r.Context(), q.mount.workspace); err != nil {
@@ -145,7 +149,8 @@ func (pw *propWriter) entry(l listed) error {
 // include.
 func (pw *propWriter) all(l *listed) (missing []xmlName) {
 	for i := range liveProperties {
-		if p := &liveProperties[i]; !p.named {
+		p := &liveProperties[i]
+		if !p.named && !(pw.windows && p.name == "supportedlock") {
 			pw.live(p, l)
 		}
 	}
@@ -154,7 +159,7 @@ func (pw *propWriter) all(l *listed) (missing []xmlName) {
 			pw.m.raw(p.XML)
 		}
 	}
-	if pw.q.isWindows() && l.kind == storedResource {
+	if pw.windows && l.kind == storedResource {
 		pw.win32(l)
 	}
 	for _, name := range pw.ask.props {

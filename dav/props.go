@@ -172,8 +172,8 @@ func (q *request) writeOwner(m *multistatus, l lockns.Lock) {
 	}
 }
 
-// Windows keeps four properties of its own (part 1.2 of what MS-WDVME says). It
-// finds them in allprop even where no client has set them.
+// Windows keeps four properties of its own, and wants them in allprop even
+// where no client has set them.
 const (
 	win32Space     = "urn:schemas-microsoft-com:"
 	win32Agent     = "Microsoft-WebDAV-MiniRedir/"

@@ -32,16 +32,22 @@ func TestTable(t *testing.T) {
 		}
 		ran++
 		t.Run(strings.ReplaceAll(id, " ", "_"), func(t *testing.T) {
-			r := row{space: s.newSpace(t), vars: map[string]string{}}
-			r.vars["H"] = s.http.URL
-			r.vars["B"] = r.base()
-			for _, step := range strings.Split(steps, " ;; ") {
-				r.step(t, strings.TrimSpace(step))
-			}
+			runSteps(t, s, steps)
 		})
 	}
 	if ran < 100 {
 		t.Errorf("only %d rows were found", ran)
+	}
+}
+
+// runSteps runs the steps of one row in a new workspace.
+func runSteps(t *testing.T, s *server, steps string) {
+	t.Helper()
+	r := row{space: s.newSpace(t), vars: map[string]string{}}
+	r.vars["H"] = s.http.URL
+	r.vars["B"] = r.base()
+	for _, step := range strings.Split(steps, ";;") {
+		r.step(t, strings.TrimSpace(step))
 	}
 }
 
