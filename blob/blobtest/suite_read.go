@@ -67,7 +67,7 @@ func testRanges(t *testing.T, s blob.Store) {
 }
 
 func testReader(t *testing.T, s blob.Store) {
-	const size = 5*mib + 3
+	const size = 3*mib + 3
 	all := contentBytes(10, size)
 	key := put(t, s, bytes.NewReader(all), size)
 
@@ -75,11 +75,11 @@ func testReader(t *testing.T, s blob.Store) {
 		got, want := blob.NewReader(t.Context(), s, key, size), bytes.NewReader(all)
 		defer got.Close()
 		random := rand.New(rand.NewPCG(1, 2))
-		for step := range 40 {
+		for step := range 30 {
 			if step%2 == 0 {
 				walkSeek(t, random, got, want)
 			}
-			length := random.Int64N(2 * mib)
+			length := random.Int64N(mib)
 			a, errA := io.ReadAll(io.LimitReader(got, length))
 			b, _ := io.ReadAll(io.LimitReader(want, length))
 			if errA != nil || !bytes.Equal(a, b) {
@@ -118,9 +118,9 @@ func testReader(t *testing.T, s blob.Store) {
 func walkSeek(t *testing.T, random *rand.Rand, got, want io.Seeker) {
 	t.Helper()
 	whence := random.IntN(3)
-	offset := random.Int64N(6 * mib)
+	offset := random.Int64N(4 * mib)
 	if whence != io.SeekStart {
-		offset -= 3 * mib
+		offset -= 2 * mib
 	}
 	a, errA := got.Seek(offset, whence)
 	b, errB := want.Seek(offset, whence)
