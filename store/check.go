@@ -9,10 +9,9 @@ import (
 )
 
 // Check looks for faults in the database and the body store and calls report
-// for each, in words for an operator. It changes nothing. It reads one snapshot
-// of the database, and each object that it refers to.
+// for each, in words for an operator. It changes nothing. The database is read in
+// one snapshot, then each object that it refers to is looked up.
 func (s *Store) Check(ctx context.Context, report func(fault string)) error {
-	var objects []object
 	err := s.snapshot(ctx, func(t *tx) error {
 		for _, query := range faultQueries {
 			if err := t.report(query, report); err != nil {
@@ -22,22 +21,25 @@ func (s *Store) Check(ctx context.Context, report func(fault string)) error {
 		if err := t.checkNames(report); err != nil {
 			return err
 		}
-		if err := t.checkAncestries(report); err != nil {
-			return err
-		}
-		var err error
-		objects, err = t.objects()
-		return err
+		return t.checkAncestries(report)
 	})
-	if err != nil {
-		return err
-	}
-	for _, o := range objects {
-		if err := s.checkObject(ctx, o, report); err != nil {
+	for after := int64(0); err == nil; {
+		var page []object
+		err = s.snapshot(ctx, func(t *tx) (err error) {
+			page, err = t.objects(after)
+			return err
+		})
+		if err != nil || len(page) == 0 {
 			return err
 		}
+		for _, o := range page {
+			if err := s.checkObject(ctx, o, report); err != nil {
+				return err
+			}
+			after = o.id
+		}
 	}
-	return nil
+	return err
 }
 
 // report reports every text that a query selects.
@@ -141,18 +143,20 @@ type object struct {
 	size int64
 }
 
-func (t *tx) objects() (all []object, err error) {
-	err = t.rows(`SELECT id, object_key, size FROM blobs WHERE object_key IS NOT NULL`, nil, func(scan func(...any) error) error {
-		var o object
-		err := scan(&o.id, &o.key, &o.size)
-		all = append(all, o)
-		return err
-	})
-	return all, err
+// objects reads the next page of them, by blob id.
+func (t *tx) objects(after int64) (page []object, err error) {
+	err = t.rows(`SELECT id, object_key, size FROM blobs WHERE object_key IS NOT NULL AND id > ? ORDER BY id LIMIT ?`,
+		[]any{after, pageRows}, func(scan func(...any) error) error {
+			var o object
+			err := scan(&o.id, &o.key, &o.size)
+			page = append(page, o)
+			return err
+		})
+	return page, err
 }
 
 // checkObject looks an object up in the body store. What was dropped since the
-// snapshot is no fault.
+// page was read is no fault.
 func (s *Store) checkObject(ctx context.Context, o object, report func(string)) error {
 	info, err := s.o.Blobs.Stat(ctx, o.key)
 	if errors.Is(err, blob.ErrNotExist) {

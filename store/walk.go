@@ -32,30 +32,60 @@ func (s *Store) Stat(ctx context.Context, target Target) (n Node, err error) {
 	return n, err
 }
 
-// Open gives the content of the version that n describes, which may have been
-// replaced since. The reader is lazy: nothing is opened before its first Read.
-// ctx bounds its life.
-func (s *Store) Open(ctx context.Context, n Node) (io.ReadSeekCloser, error) {
-	if n.IsFolder() {
-		return nil, ErrIsFolder
+// Read finds the resource at a path and, for a file, its content, both of one
+// version: whatever replaces it meanwhile, the content stays readable for the 15
+// minutes that an object without references is kept. The reader is lazy, nothing
+// is opened before its first Read, and ctx bounds its life; for a folder it is
+// nil. ErrNotFound when there is nothing.
+func (s *Store) Read(ctx context.Context, target Target) (n Node, content io.ReadSeekCloser, err error) {
+	if err := target.Path.check(); err != nil {
+		return n, nil, err
 	}
-	var key *string
-	var data []byte
-	err := s.snapshot(ctx, func(t *tx) error {
-		ok, err := t.row(`SELECT b.object_key, d.data FROM blobs b LEFT JOIN blob_data d ON d.blob_id = b.id WHERE b.id = ?`,
-			[]any{n.blob}, &key, &data)
-		if err == nil && !ok {
-			return ErrNotFound
+	err = s.snapshot(ctx, func(t *tx) error {
+		sp, err := t.find(target)
+		if err != nil {
+			return err
+		}
+		found, err := sp.existing()
+		if err != nil {
+			return err
+		}
+		if n = *found; !n.IsFolder() {
+			content, err = t.content(ctx, n)
 		}
 		return err
 	})
+	return n, content, err
+}
+
+// content is a reader for a file's content.
+func (t *tx) content(ctx context.Context, n Node) (io.ReadSeekCloser, error) {
+	var key *string
+	var data []byte
+	ok, err := t.row(`SELECT b.object_key, d.data FROM blobs b LEFT JOIN blob_data d ON d.blob_id = b.id WHERE b.id = ?`,
+		[]any{n.blob}, &key, &data)
+	if err == nil && !ok {
+		err = ErrNotFound
+	}
 	if err != nil {
 		return nil, err
 	}
 	if key == nil {
 		return newInline(data), nil
 	}
-	return blob.NewReader(ctx, s.o.Blobs, *key, n.Size), nil
+	return blob.NewReader(ctx, t.s.o.Blobs, *key, n.Size), nil
+}
+
+// Open is replaced by Read.
+func (s *Store) Open(ctx context.Context, n Node) (r io.ReadSeekCloser, err error) {
+	if n.IsFolder() {
+		return nil, ErrIsFolder
+	}
+	err = s.snapshot(ctx, func(t *tx) error {
+		r, err = t.content(ctx, n)
+		return err
+	})
+	return r, err
 }
 
 // Usage is what a workspace stores and may store.
