@@ -90,7 +90,7 @@ func goInstall(ctx context.Context, bin string) error {
 	cmd := exec.CommandContext(ctx, "go", "install", engineModule)
 	cmd.Dir = bin // outside of any module of ours
 	// An inherited GOFLAGS=-mod=… or target platform would break the install.
-	cmd.Env = append(os.Environ(), "GOBIN="+bin, "GOFLAGS=", "GOOS=", "GOARCH=", "GOWORK=off")
+	cmd.Env = append(os.Environ(), "GOBIN="+bin, "GOFLAGS=-trimpath", "GOOS=", "GOARCH=", "GOWORK=off")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("go install %s: %w: %s", engineModule, err, out[max(0, len(out)-maxOutput):])
 	}
