@@ -180,10 +180,14 @@ func (q *request) allowed() []string {
 func writeFailure(w http.ResponseWriter, f failure, allowed []string) {
 	body := appendErrorBody(nil, f.condition, f.hrefs, f.text)
 	h := w.Header()
-	for _, name := range []string{"Content-Disposition", "Content-Security-Policy", "Accept-Ranges", "Etag", "Last-Modified"} {
-		if f.status != http.StatusPreconditionFailed || name != "Etag" && name != "Last-Modified" {
-			h.Del(name)
-		}
+	h.Del("Content-Security-Policy")
+	h.Del("Accept-Ranges")
+	if f.status != http.StatusPreconditionFailed {
+		h.Del("ETag")
+		h.Del("Last-Modified")
+	}
+	if f.status != http.StatusRequestedRangeNotSatisfiable {
+		h.Del("Content-Range")
 	}
 	h.Set("Content-Type", xmlType)
 	h.Set("Content-Length", strconv.Itoa(len(body)))

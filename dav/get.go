@@ -26,17 +26,20 @@ func (q *request) get(w http.ResponseWriter) error {
 	if node.IsFolder() {
 		return q.list(w, node)
 	}
-	setContentHeaders(w.Header())
+	setContentHeaders(w.Header(), contentType(node))
 	return q.delegate(w, &session{q: q, node: &node}, q.contentConditions())
 }
 
-// setContentHeaders sets what goes with content a user has stored. It is never
-// run as part of this site: a page is shown in a sandbox, and no type but the
-// stored one is guessed.
-func setContentHeaders(h http.Header) {
+// setContentHeaders sets what goes with content a user has stored. It must not
+// act as a part of this site: a browser shows it in a sandbox of its own and
+// guesses no other type. Only PDF viewers do not work in a sandbox; what is
+// shown as PDF cannot act.
+func setContentHeaders(h http.Header, contentType string) {
 	h.Set("Cache-Control", "private, no-cache")
 	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Content-Security-Policy", "sandbox")
+	if contentType != "application/pdf" {
+		h.Set("Content-Security-Policy", "sandbox")
+	}
 }
 
 // contentConditions are the conditional and range headers as http.ServeContent
@@ -132,8 +135,10 @@ func (q *request) list(w http.ResponseWriter, node store.Node) error {
 		return store.ErrPrecondition
 	}
 	h := w.Header()
-	setContentHeaders(h)
 	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Cache-Control", "private, no-cache")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 	w.WriteHeader(http.StatusOK)
 	if q.r.Method == http.MethodHead {
 		return nil

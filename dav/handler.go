@@ -20,7 +20,7 @@ type Options struct {
 	// Log receives the causes of 5xx answers. Nil discards them.
 	Log *slog.Logger
 	// LockDefault is granted to a LOCK without a usable Timeout, LockMax is
-	// the longest time granted to any.
+	// the longest time granted to any. 0 is a day and seven days.
 	LockDefault, LockMax time.Duration
 	// PropfindMax is how many entries a PROPFIND may list; 0 is no limit.
 	PropfindMax int
@@ -54,21 +54,32 @@ type Handler struct {
 
 // New returns a Handler for the options.
 func New(o Options) *Handler {
+	o = o.withDefaults()
+	h := &Handler{opt: o, blocked: map[string]bool{}}
+	for _, name := range o.BlockedNames {
+		h.blocked[foldName(name)] = true
+	}
+	return h
+}
+
+func (o Options) withDefaults() Options {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	if o.Origin == nil {
 		o.Origin = ownHost
 	}
+	if o.LockDefault <= 0 {
+		o.LockDefault = 24 * time.Hour
+	}
+	if o.LockMax <= 0 {
+		o.LockMax = 7 * 24 * time.Hour
+	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
 	o.Prefix = strings.TrimRight(o.Prefix, "/")
-	h := &Handler{opt: o, blocked: map[string]bool{}}
-	for _, name := range o.BlockedNames {
-		h.blocked[foldName(name)] = true
-	}
-	return h
+	return o
 }
 
 // ownHost is the default of Options.Origin.

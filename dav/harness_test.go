@@ -10,11 +10,13 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"holdfast/blob"
+	"holdfast/blob/blobtest"
 	"holdfast/dav"
 	"holdfast/store"
 )
@@ -26,11 +28,12 @@ const publicHost = "public.example"
 type server struct {
 	folder  string
 	store   *store.Store
-	blobs   blob.Store
+	blobs   *blobtest.Fault
 	http    *httptest.Server
 	handler *dav.Handler
 	skew    atomic.Int64 // how far the clock is ahead, in nanoseconds
 	change  func(*dav.Options)
+	log     logged
 	rows    int // workspaces made so far
 }
 
@@ -61,9 +64,9 @@ func (s *server) open(t testing.TB) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.blobs = blobs
+	s.blobs = &blobtest.Fault{Store: blobs}
 	s.store, err = store.Open(t.Context(), store.Options{
-		DB: "sqlite:" + filepath.Join(s.folder, "test.db"), Blobs: blobs, InlineMax: 16,
+		DB: "sqlite:" + filepath.Join(s.folder, "test.db"), Blobs: s.blobs, InlineMax: 16,
 		NoSync: true, LocksPerUser: 20, Now: s.now, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
@@ -72,6 +75,7 @@ func (s *server) open(t testing.TB) {
 	o := dav.Options{
 		Store: s.store, Prefix: "/dav", LockDefault: time.Hour, LockMax: 24 * time.Hour,
 		PropfindMax: 50, MaxBody: 1 << 20, BlockedNames: []string{".DAV"}, Now: s.now,
+		Log: slog.New(slog.NewTextHandler(&s.log, nil)),
 		Origin: func(r *http.Request, scheme, host string) bool {
 			return host == r.Host || scheme == "https" && host == publicHost
 		},
@@ -265,4 +269,35 @@ func (c call) payload() string {
 		return "0\r\n\r\n"
 	}
 	return fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(c.body), c.body)
+}
+
+// logged is what a handler has logged.
+type logged struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+// Write implements io.Writer.
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// serveAs answers one request without a network between.
+func serveAs(t testing.TB, h *dav.Handler, u store.User, method, target string, header http.Header) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequest(method, target, nil)
+	for name, values := range header {
+		r.Header[name] = values
+	}
+	w := httptest.NewRecorder()
+	h.Serve(w, r, dav.Principal{UserID: u.ID, Name: u.Name, Workspace: u.Workspace()})
+	return w
 }

@@ -29,7 +29,8 @@ func (q *request) lock(w http.ResponseWriter) error {
 	locked, err := q.h.opt.Store.Lock(q.r.Context(), q.target(), q.lockSpec(info), q)
 	var conflict *lockns.ConflictError
 	if errors.As(err, &conflict) && len(conflict.Covering) == 0 {
-		return q.writeConflict(w, conflict.Below)
+		q.writeConflict(w, conflict.Below)
+		return nil
 	}
 	if err != nil {
 		return err
@@ -39,7 +40,8 @@ func (q *request) lock(w http.ResponseWriter) error {
 	if locked.Created {
 		status = http.StatusCreated
 	}
-	return q.writeLock(w, status, locked.Lock)
+	q.writeLock(w, status, locked.Lock)
+	return nil
 }
 
 // lockSpec is the lock a LOCK with a body asks for. Without a Depth header it
@@ -84,12 +86,13 @@ func (q *request) refresh(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	return q.writeLock(w, http.StatusOK, locked.Lock)
+	q.writeLock(w, http.StatusOK, locked.Lock)
+	return nil
 }
 
 // writeLock answers with the lock granted or refreshed.
-func (q *request) writeLock(w http.ResponseWriter, status int, l lockns.Lock) error {
-	return writeDocument(w, status, "prop", func(m *multistatus) {
+func (q *request) writeLock(w http.ResponseWriter, status int, l lockns.Lock) {
+	writeDocument(w, status, "prop", func(m *multistatus) {
 		m.raw(`<D:lockdiscovery>`)
 		q.writeActiveLock(m, l)
 		m.raw(`</D:lockdiscovery>`)
@@ -99,13 +102,13 @@ func (q *request) writeLock(w http.ResponseWriter, status int, l lockns.Lock) er
 // writeConflict answers a LOCK with Depth infinity that only locks of members
 // prevent: each of them, and the Request-URI, which depends on them (section
 // 9.10.9 shows it).
-func (q *request) writeConflict(w http.ResponseWriter, below []lockns.Lock) error {
-	m := newMultistatus(&multistatusWriter{w: w})
-	for _, root := range q.mount.lockRoots(below) {
-		m.responseStatus([]byte(root), http.StatusLocked, "no-conflicting-lock")
-	}
-	m.responseStatus([]byte(q.href(true)), http.StatusFailedDependency, "")
-	return m.close()
+func (q *request) writeConflict(w http.ResponseWriter, below []lockns.Lock) {
+	writeDocument(w, http.StatusMultiStatus, "multistatus", func(m *multistatus) {
+		for _, root := range q.mount.lockRoots(below) {
+			m.responseStatus([]byte(root), http.StatusLocked, "no-conflicting-lock")
+		}
+		m.responseStatus([]byte(q.href(true)), http.StatusFailedDependency, "")
+	})
 }
 
 // unlock serves UNLOCK (section 9.11).

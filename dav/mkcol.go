@@ -52,13 +52,9 @@ func (q *request) extendedMkcol(w http.ResponseWriter, ops []propOp) error {
 		}
 		return err
 	}
-	return q.writeMkcolResponse(w, ops, protected)
-}
-
-// writeMkcolResponse says which properties stood in the way (RFC 5689 section
-// 3.1). The status is that of the properties, as in the RFC's example.
-func (q *request) writeMkcolResponse(w http.ResponseWriter, ops []propOp, protected map[xmlName]bool) error {
-	return writeDocument(w, http.StatusForbidden, "mkcol-response", func(m *multistatus) {
+	// The status is that of the properties, as in the example of section 3.4.
+	writeDocument(w, http.StatusForbidden, "mkcol-response", func(m *multistatus) {
 		writePatched(m, ops, protected)
 	})
+	return nil
 }

@@ -26,11 +26,12 @@ func (q *request) proppatch(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	m := newMultistatus(&multistatusWriter{w: w})
-	m.response([]byte(q.href(node.IsFolder())))
-	writePatched(m, ops, protected)
-	m.endResponse()
-	return m.close()
+	writeDocument(w, http.StatusMultiStatus, "multistatus", func(m *multistatus) {
+		m.response([]byte(q.href(node.IsFolder())))
+		writePatched(m, ops, protected)
+		m.endResponse()
+	})
+	return nil
 }
 
 // planPatch turns the operations of a body into the store's, and lists the

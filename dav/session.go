@@ -39,9 +39,14 @@ func (q *request) delegate(w http.ResponseWriter, s *session, header http.Header
 	r.Header = header
 	p := &reply{ResponseWriter: w, failed: func(status int) { q.fail(w, s.failure(status)) }}
 	(&webdav.Handler{FileSystem: s}).ServeHTTP(p, r)
-	if s.read != nil && !p.dropped {
-		// The status is out. Only a broken connection tells the client.
-		q.abort(fmt.Errorf("read content: %w", s.read))
+	switch {
+	case s.read == nil || p.dropped:
+		p.send()
+	case !p.sent:
+		return s.failure(http.StatusInternalServerError)
+	default:
+		// Part of the content is out. Only a broken connection tells the client.
+		q.abort(s.failure(http.StatusInternalServerError))
 	}
 	return nil
 }
@@ -121,9 +126,11 @@ func (s *session) ReadDir(ctx context.Context, _ string, recursive bool) ([]webd
 	return infos, nil
 }
 
-// fileInfo is a node as go-webdav wants it: the entity-tag without its quotes.
+// fileInfo is a node as go-webdav wants it: the path decoded, the entity-tag
+// without its quotes.
 func fileInfo(n store.Node, href string) webdav.FileInfo {
-	info := webdav.FileInfo{Path: href, ModTime: n.Modified, IsDir: n.IsFolder()}
+	path, _ := percentDecode(href) // an href is well-formed
+	info := webdav.FileInfo{Path: path, ModTime: n.Modified, IsDir: n.IsFolder()}
 	if !info.IsDir {
 		info.Size = n.Size
 		info.ETag = strings.Trim(n.ETag, `"`)

@@ -1,7 +1,6 @@
 package dav
 
 import (
-	"fmt"
 	"net/http"
 	"strconv"
 	"time"
@@ -38,7 +37,7 @@ func (mw *multistatusWriter) Write(p []byte) (int, error) {
 
 // writeDocument answers with a small document whose root is the DAV: element
 // of that name and whose content fill writes.
-func writeDocument(w http.ResponseWriter, status int, root string, fill func(*multistatus)) error {
+func writeDocument(w http.ResponseWriter, status int, root string, fill func(*multistatus)) {
 	m := &multistatus{}
 	m.add(xmlDeclaration, `<D:`, root, ` xmlns:D="DAV:">`)
 	fill(m)
@@ -46,10 +45,7 @@ func writeDocument(w http.ResponseWriter, status int, root string, fill func(*mu
 	setXMLHeaders(w.Header())
 	w.Header().Set("Content-Length", strconv.Itoa(len(m.b)))
 	w.WriteHeader(status)
-	if _, err := w.Write(m.b); err != nil {
-		return fmt.Errorf("write %s: %w", root, err)
-	}
-	return nil
+	_, _ = w.Write(m.b) // a client that left needs no answer
 }
 
 // elementText is the character data directly inside the root of an element

@@ -1,0 +1,291 @@
+package dav_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/emersion/go-webdav"
+
+	"holdfast/blob/blobtest"
+	"holdfast/store"
+)
+
+// want fails the test unless the answer has the status.
+func (sp *space) want(t *testing.T, status int, c call) answer {
+	t.Helper()
+	a := sp.do(t, c)
+	if a.status != status {
+		t.Fatalf("%s %s: status %d, want %d\n%s", c.method, c.target, a.status, status, a.body)
+	}
+	return a
+}
+
+// put is a PUT of the text.
+func put(target, text string) call {
+	return call{method: "PUT", target: target, body: text, hasBody: true}
+}
+
+// long is content that is no row of the database.
+var long = strings.Repeat("holdfast ", 2000)
+
+// R111, B98: contention inside is no client's business.
+func TestParallelWritesAndListings(t *testing.T) {
+	sp := newServer(t, nil).newSpace(t)
+	var wg sync.WaitGroup
+	answers := make([]answer, 80)
+	errs := make([]error, len(answers))
+	for i := range answers {
+		wg.Go(func() {
+			c := put(fmt.Sprintf("/p%d", i), "x")
+			if i%2 == 1 {
+				c = call{method: "PROPFIND", target: "/", header: []string{"Depth: 1"}}
+			}
+			answers[i], errs[i] = sp.try(c)
+		})
+	}
+	wg.Wait()
+	for i, a := range answers {
+		if want := []int{http.StatusCreated, http.StatusMultiStatus}[i%2]; errs[i] != nil || a.status != want {
+			t.Errorf("request %d: status %d, want %d (%v)", i, a.status, want, errs[i])
+		}
+	}
+}
+
+// race sends calls at once and returns their statuses, sorted.
+func (sp *space) race(t *testing.T, calls ...call) []int {
+	t.Helper()
+	statuses := make([]int, len(calls))
+	var wg sync.WaitGroup
+	for i, c := range calls {
+		wg.Go(func() {
+			a, err := sp.try(c)
+			if err != nil {
+				t.Errorf("%s %s: %v", c.method, c.target, err)
+			}
+			statuses[i] = a.status
+		})
+	}
+	wg.Wait()
+	slices.Sort(statuses)
+	return statuses
+}
+
+func TestRacesHaveOneWinner(t *testing.T) {
+	sp := newServer(t, nil).newSpace(t)
+	t.Run("R112 MKCOL", func(t *testing.T) {
+		mkcol := call{method: "MKCOL", target: "/race"}
+		got := sp.race(t, mkcol, mkcol, mkcol, mkcol)
+		if want := []int{201, 405, 405, 405}; !slices.Equal(got, want) {
+			t.Errorf("statuses %v, want %v", got, want)
+		}
+	})
+	t.Run("B99 MOVE", func(t *testing.T) {
+		sp.want(t, 201, put("/a", "x"))
+		move := func(to string) call {
+			return call{method: "MOVE", target: "/a", header: []string{"Destination: /dav" + to}}
+		}
+		got := sp.race(t, move("/b"), move("/c"))
+		if want := []int{201, 404}; !slices.Equal(got, want) {
+			t.Errorf("statuses %v, want %v", got, want)
+		}
+		if b, c := sp.do(t, call{method: "GET", target: "/b"}).status, sp.do(t, call{method: "GET", target: "/c"}).status; b+c != 604 {
+			t.Errorf("GET of the two destinations: %d and %d, want 200 and 404", b, c)
+		}
+	})
+	t.Run("LOCK", func(t *testing.T) {
+		lock := call{method: "LOCK", target: "/l", body: fmt.Sprintf(lockinfoFmt, "exclusive"), hasBody: true}
+		got := sp.race(t, lock, lock, lock)
+		if want := []int{201, 423, 423}; !slices.Equal(got, want) {
+			t.Errorf("statuses %v, want %v", got, want)
+		}
+	})
+}
+
+// R33, R34, R43: what needs no content opens none.
+func TestContentIsOpenedForGetOnly(t *testing.T) {
+	sp := newServer(t, nil).newSpace(t)
+	etag := sp.want(t, 201, put("/f", long)).header.Get("ETag")
+	sp.blobs.ResetCalls()
+	sp.want(t, 207, call{method: "PROPFIND", target: "/", header: []string{"Depth: 1"}})
+	sp.want(t, 200, call{method: "HEAD", target: "/f"})
+	sp.want(t, 304, call{method: "GET", target: "/f", header: []string{"If-None-Match: " + etag}})
+	sp.want(t, 412, call{method: "GET", target: "/f", header: []string{`If-Match: "other"`}})
+	if n := sp.blobs.Calls(blobtest.Open); n != 0 {
+		t.Errorf("%d objects opened, want none", n)
+	}
+	if a := sp.want(t, 200, call{method: "GET", target: "/f"}); a.body != long {
+		t.Errorf("got %d bytes, want %d", len(a.body), len(long))
+	}
+	if n := sp.blobs.Calls(blobtest.Open); n == 0 {
+		t.Error("no object opened by GET")
+	}
+}
+
+const secret = "bucket credentials expired"
+
+func TestFailingStorage(t *testing.T) {
+	s := newServer(t, nil)
+	sp := s.newSpace(t)
+	sp.want(t, 201, put("/f", long))
+	broken := false
+	s.blobs.Before = func(context.Context, blobtest.Call) error {
+		if broken {
+			return errors.New(secret)
+		}
+		return nil
+	}
+	broken = true
+	for _, c := range []call{put("/g", long), put("/f", long), {method: "GET", target: "/f"}} {
+		t.Run(c.method+" "+c.target+" is 500", func(t *testing.T) {
+			a := sp.want(t, http.StatusInternalServerError, c)
+			if strings.Contains(a.body, secret) {
+				t.Errorf("the answer tells internals: %s", a.body)
+			}
+			if ct := a.header.Get("Content-Type"); !strings.HasPrefix(ct, "application/xml") {
+				t.Errorf("Content-Type %q", ct)
+			}
+			for _, name := range []string{"ETag", "Last-Modified", "Content-Range"} {
+				if v := a.header.Get(name); v != "" {
+					t.Errorf("%s: %s in an answer without the content", name, v)
+				}
+			}
+		})
+	}
+	if !strings.Contains(s.log.String(), secret) {
+		t.Error("the cause is not in the log")
+	}
+	t.Run("listing goes on", func(t *testing.T) {
+		sp.want(t, 207, call{method: "PROPFIND", target: "/", header: []string{"Depth: 1"}})
+	})
+	broken = false
+	sp.want(t, 200, call{method: "GET", target: "/f"})
+	sp.want(t, 404, call{method: "GET", target: "/g"})
+}
+
+// R113: trouble that passes is 503, and says when to come back.
+func TestClosedStoreIs503(t *testing.T) {
+	s := newServer(t, nil)
+	sp := s.newSpace(t)
+	mine, err := s.store.User(t.Context(), sp.owner)
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed := newServer(t, nil)
+	if err := closed.store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	a := serveAs(t, closed.handler, mine, "MKCOL", "/dav/x", nil)
+	if a.Code != http.StatusServiceUnavailable || a.Header().Get("Retry-After") != "1" {
+		t.Errorf("status %d, Retry-After %q; want 503 and 1", a.Code, a.Header().Get("Retry-After"))
+	}
+	closed.open(t) // for the clean-up
+}
+
+// R35: Windows takes no more than a million bytes for one collection.
+func TestWindowsListsAThousandEntries(t *testing.T) {
+	s := newServer(t, nil)
+	sp := s.newSpace(t)
+	u, err := s.store.User(t.Context(), sp.owner)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const n = 1000
+	for i := range n {
+		target := store.Target{Workspace: u.Workspace(), Path: store.Path{fmt.Sprintf("Quarterly report %04d.docx", i)}}
+		f := store.File{Body: strings.NewReader("x"), Size: 1}
+		if _, _, err := s.store.Put(t.Context(), target, f, store.Holder(u.ID)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a := sp.want(t, 207, call{method: "PROPFIND", target: "/", header: []string{"Depth: 1", "User-Agent: Microsoft-WebDAV-MiniRedir/10.0.19045"}})
+	if got := strings.Count(a.body, "<D:response>"); got != n+1 {
+		t.Errorf("%d entries, want %d", got, n+1)
+	}
+	if len(a.body) >= 1_000_000 {
+		t.Errorf("%d bytes, want less than a million", len(a.body))
+	}
+}
+
+// account signs the requests of an independent client.
+type account struct{ sp *space }
+
+func (a account) Do(r *http.Request) (*http.Response, error) {
+	r.Header.Set("Test-Principal", a.sp.owner+" "+a.sp.owner)
+	return http.DefaultClient.Do(r)
+}
+
+// TestIndependentClient drives the server with go-webdav's client, which shares
+// no code with the server's XML.
+func TestIndependentClient(t *testing.T) {
+	sp := newServer(t, nil).newSpace(t)
+	c, err := webdav.NewClient(account{sp}, sp.base()+"/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := t.Context()
+	check := func(step string, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatalf("%s: %v", step, err)
+		}
+	}
+	check("Mkdir", c.Mkdir(ctx, "d ä"))
+	w, err := c.Create(ctx, "d ä/f+g.txt")
+	check("Create", err)
+	_, err = io.WriteString(w, long)
+	check("Write", err)
+	check("Close", w.Close())
+	check("Copy", c.Copy(ctx, "d ä/f+g.txt", "d ä/copy", nil))
+	check("Move", c.Move(ctx, "d ä/copy", "moved", nil))
+
+	infos, err := c.ReadDir(ctx, "", true)
+	check("ReadDir", err)
+	var paths []string
+	for _, info := range infos {
+		paths = append(paths, info.Path)
+	}
+	slices.Sort(paths)
+	if want := []string{"/dav/", "/dav/d ä/", "/dav/d ä/f+g.txt", "/dav/moved"}; !slices.Equal(paths, want) {
+		t.Errorf("paths %q, want %q", paths, want)
+	}
+	info, err := c.Stat(ctx, "moved")
+	check("Stat", err)
+	if info.Size != int64(len(long)) || info.IsDir || info.ETag == "" || info.ModTime.IsZero() {
+		t.Errorf("Stat: %+v", info)
+	}
+	r, err := c.Open(ctx, "moved")
+	check("Open", err)
+	b, err := io.ReadAll(r)
+	check("Read", err)
+	if string(b) != long {
+		t.Errorf("got %d bytes, want %d", len(b), len(long))
+	}
+	check("RemoveAll", c.RemoveAll(ctx, "d ä"))
+	principal, err := c.FindCurrentUserPrincipal(ctx)
+	check("FindCurrentUserPrincipal", err)
+	if want := "/principals/" + sp.owner + "/"; principal != want {
+		t.Errorf("principal %q, want %q", principal, want)
+	}
+}
+
+func TestPrincipal(t *testing.T) {
+	sp := newServer(t, nil).newSpace(t)
+	own := "^/principals/" + sp.owner + "/"
+	a := sp.want(t, 207, call{method: "PROPFIND", target: own, header: []string{"Depth: 0"}})
+	for _, want := range []string{"<D:principal/>", "<D:displayname>" + sp.owner + "<", "<D:href>/principals/" + sp.owner + "/<"} {
+		if !strings.Contains(a.body, want) {
+			t.Errorf("no %s in %s", want, a.body)
+		}
+	}
+	sp.want(t, 200, call{method: "OPTIONS", target: own})
+	sp.want(t, 405, call{method: "GET", target: own})
+	sp.want(t, 404, call{method: "PROPFIND", target: "^/principals/" + sp.other + "/", header: []string{"Depth: 0"}})
+	sp.want(t, 404, call{method: "PROPFIND", target: own + "x", header: []string{"Depth: 0"}})
+}
