@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -288,4 +291,53 @@ func TestPrincipal(t *testing.T) {
 	sp.want(t, 405, call{method: "GET", target: own})
 	sp.want(t, 404, call{method: "PROPFIND", target: "^/principals/" + sp.other + "/", header: []string{"Depth: 0"}})
 	sp.want(t, 404, call{method: "PROPFIND", target: own + "x", header: []string{"Depth: 0"}})
+}
+
+// A download that cannot go on must not look finished.
+func TestContentBreaksOff(t *testing.T) {
+	s := newServer(t, nil)
+	sp := s.newSpace(t)
+	content := strings.Repeat("x", 1<<20)
+	sp.want(t, 201, put("/f", content))
+	err := filepath.WalkDir(filepath.Join(s.folder, "blobs"), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		if info, err := d.Info(); err != nil || info.Size() != int64(len(content)) {
+			return err
+		}
+		return os.Truncate(path, int64(len(content)/2))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, err := sp.try(call{method: "GET", target: "/f"}); err == nil {
+		t.Errorf("status %d with %d bytes, want a broken connection", a.status, len(a.body))
+	}
+	if !strings.Contains(s.log.String(), "broken off") {
+		t.Error("nothing in the log")
+	}
+}
+
+// R114: after an early refusal the client can read the answer and go on.
+func TestEarlyAnswersAreRead(t *testing.T) {
+	sp := newServer(t, nil).newSpace(t)
+	sp.want(t, 201, put("/f", "x"))
+	for range 3 {
+		r, err := http.NewRequest("PUT", sp.base()+"/f", strings.NewReader(strings.Repeat("x", 200_000)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("If-None-Match", "*")
+		res, err := account{sp}.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res.StatusCode != http.StatusPreconditionFailed {
+			t.Errorf("status %d, want 412", res.StatusCode)
+		}
+		if err := res.Body.Close(); err != nil {
+			t.Error(err)
+		}
+	}
 }
