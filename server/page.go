@@ -24,7 +24,7 @@ func mountHints(base, user string) []hint {
 	}
 	return []hint{
 		{"Finder", "Go > Connect to Server: " + url},
-		{"Windows Explorer", "net use * " + url + windows},
+		{"Windows Explorer", "net use * " + base + davPrefix + windows},
 		{"rclone", "rclone config create holdfast webdav url=" + url + " vendor=other" + rclone},
 		{"davfs2", "mount -t davfs " + url + " /mnt/dav"},
 	}
