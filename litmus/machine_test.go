@@ -13,7 +13,7 @@ import (
 )
 
 // clientTimeout bounds one run of an outside program.
-const clientTimeout = 2 * time.Minute
+const clientTimeout = time.Minute
 
 // machine is where outside programs run: this machine itself or a sandbox in the root folder of Debian
 // unstable. Both see the folder of the test.
@@ -46,8 +46,9 @@ mount --rbind /dev "$1/dev"
 mount -t proc proc "$1/proc"
 for folder in tmp run root var/cache; do mount -t tmpfs tmpfs "$1/$folder"; done
 mount --bind "$2" "$1/mnt"
-echo "$pid"
-exec chroot "$1" cat
+# The process is to be entered only once its root has changed, so it names itself last. Ignored, SIGCHLD
+# makes the kernel reap the orphans of the namespace, which umount.davfs waits for.
+exec chroot "$1" sh -c 'echo "$1"; exec env --ignore-signal=CHLD cat' sh "$pid"
 `
 
 // sandbox has the programs of Debian unstable.
@@ -86,7 +87,7 @@ func sandbox(t *testing.T) *machine {
 	}
 	pid = strings.TrimSpace(pid)
 	m.root = "/proc/" + pid + "/root"
-	m.enter = []string{"nsenter", "--target", pid, "--mount", "--pid", "--root", "--wd=/mnt"}
+	m.enter = []string{"nsenter", "--target", pid, "--mount", "--pid", "--root", "env", "-C", "/mnt"}
 	return m
 }
 
@@ -121,6 +122,7 @@ func (m *machine) command(t *testing.T, input string, argv ...string) (string, e
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(input), &output, &output
 	cmd.WaitDelay = 5 * time.Second
 	cmd.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "LC_ALL=C.UTF-8", "HOME=" + m.inside}
+	cmd.Dir = "/" // which every mount namespace has
 	if len(m.enter) == 0 {
 		cmd.Dir = m.folder
 	}
@@ -143,4 +145,14 @@ func (m *machine) run(t *testing.T, input string, argv ...string) string {
 		t.Fatalf("%s: %q: %v\n%s", m.name, argv, err, output)
 	}
 	return output
+}
+
+// read returns the content of a file in the test's folder.
+func (m *machine) read(t *testing.T, elements ...string) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(append([]string{m.folder}, elements...)...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
 }

@@ -2,6 +2,7 @@ package litmus
 
 import (
 	"context"
+	"encoding/xml"
 	"flag"
 	"io"
 	"net/http"
@@ -162,6 +163,28 @@ func (s *server) lacks(t *testing.T, segments ...string) {
 	if r := s.do(t, "GET", s.dav(segments...), ""); r.status != http.StatusNotFound {
 		t.Errorf("GET %s: %d with %s, want 404", davPath(segments...), r.status, clip(r.body))
 	}
+}
+
+// hrefs returns the path of each response of a multistatus body, percent-decoded.
+func hrefs(t *testing.T, body string) []string {
+	t.Helper()
+	var multistatus struct {
+		Responses []struct {
+			Href string `xml:"DAV: href"`
+		} `xml:"DAV: response"`
+	}
+	if err := xml.Unmarshal([]byte(body), &multistatus); err != nil {
+		t.Fatalf("multistatus: %v\n%s", err, body)
+	}
+	var paths []string
+	for _, response := range multistatus.Responses {
+		u, err := url.Parse(response.Href)
+		if err != nil {
+			t.Fatal(err)
+		}
+		paths = append(paths, u.Path)
+	}
+	return paths
 }
 
 // eventually waits until the condition holds, for clients that finish their work in the background.

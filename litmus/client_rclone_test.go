@@ -1,0 +1,86 @@
+package litmus
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// rclone is the WebDAV backend of rclone on a server, called "holdfast:".
+type rclone struct {
+	*machine
+	server *server
+	argv   []string
+}
+
+// newRclone configures rclone without retries: a second try would hide what went wrong in the first.
+func newRclone(t *testing.T, m *machine) rclone {
+	t.Helper()
+	s := startServer(t, folderBacking(t))
+	secret := strings.TrimSpace(m.run(t, s.password, "rclone", "obscure", "-"))
+	config := m.write(t, "[holdfast]\ntype = webdav\nvendor = other\nurl = "+s.dav()+"/\nuser = "+s.user+"\npass = "+secret+"\n", "rclone.conf")
+	return rclone{m, s, []string{"rclone", "--config", config, "--retries", "1", "--low-level-retries", "1", "--verbose"}}
+}
+
+func (r rclone) do(t *testing.T, args ...string) {
+	t.Helper()
+	r.run(t, "", append(append([]string{}, r.argv...), args...)...)
+}
+
+func TestClientRclone(t *testing.T) {
+	t.Run("current", func(t *testing.T) { useRclone(t, newRclone(t, sandbox(t))) })
+	t.Run("of the release", func(t *testing.T) { useRclone(t, newRclone(t, thisMachine(t, "rclone"))) })
+}
+
+// useRclone copies a folder of odd names up, brings it up to date, moves it, and takes it back.
+func useRclone(t *testing.T, r rclone) {
+	s := r.server
+	for _, name := range oddNames {
+		r.write(t, "content of "+name, "up", "sub & folder", name)
+	}
+	empty := r.write(t, "", "up", "empty")
+	r.do(t, "copy", r.path("up"), "holdfast:copied")
+	for _, name := range oddNames {
+		s.holds(t, "content of "+name, "copied", "sub & folder", name)
+	}
+	s.holds(t, "", "copied", "empty")
+
+	first := oddNames[0]
+	if err := os.Remove(filepath.Join(r.folder, "up", "sub & folder", first)); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range oddNames[1:] {
+		r.write(t, "other and longer content of "+name, "up", "sub & folder", name)
+	}
+	r.do(t, "sync", r.path("up"), "holdfast:copied")
+	r.do(t, "check", "--download", r.path("up"), "holdfast:copied")
+	s.lacks(t, "copied", "sub & folder", first)
+
+	r.do(t, "moveto", "holdfast:copied/sub & folder", "holdfast:moved #1/of 100%")
+	s.lacks(t, "copied", "sub & folder")
+	r.do(t, "copyto", "holdfast:moved #1/of 100%/"+oddNames[1], "holdfast:moved #1/"+first)
+	s.holds(t, "other and longer content of "+oddNames[1], "moved #1", first)
+	r.do(t, "move", empty, "holdfast:moved #1")
+	s.holds(t, "", "moved #1", "empty")
+	if _, err := os.Stat(filepath.Join(r.folder, "up", "empty")); !os.IsNotExist(err) {
+		t.Errorf("rclone move left its source: %v", err)
+	}
+
+	r.do(t, "copy", "holdfast:moved #1/of 100%", r.path("down"))
+	for _, name := range oddNames[1:] {
+		want := "other and longer content of " + name
+		s.holds(t, want, "moved #1", "of 100%", name)
+		if got := r.read(t, "down", name); got != want {
+			t.Errorf("rclone brought back %s as %s, want %s", name, clip(got), want)
+		}
+	}
+	r.do(t, "deletefile", "holdfast:moved #1/"+first)
+	s.lacks(t, "moved #1", first)
+	r.do(t, "delete", "holdfast:moved #1/of 100%")
+	for _, name := range oddNames[1:] {
+		s.lacks(t, "moved #1", "of 100%", name)
+	}
+	r.do(t, "purge", "holdfast:moved #1")
+	s.lacks(t, "moved #1")
+}
