@@ -188,3 +188,27 @@ func TestAnonymousPrincipal(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
+
+func TestOwnHostIsTheDefaultOrigin(t *testing.T) {
+	q := newRequest("MOVE")
+	q.r.Host = "Dav.Example:80"
+	for _, c := range []struct {
+		destination string
+		own         bool
+	}{
+		{"http://dav.example/dav/y", true},
+		{"webdav://DAV.example:80/dav/y", true},
+		{"https://dav.example:80/dav/y", true},
+		{"/dav/y", true},
+		{"http://dav.example:8080/dav/y", false},
+		{"http://other.example/dav/y", false},
+	} {
+		d, err := parseDestination(c.destination)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := q.ownOrigin(d); got != c.own {
+			t.Errorf("%s: own origin %t, want %t", c.destination, got, c.own)
+		}
+	}
+}

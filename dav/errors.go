@@ -165,7 +165,7 @@ func (q *request) fail(w http.ResponseWriter, err error) { q.failWith(w, err, q.
 func (q *request) failWith(w http.ResponseWriter, err error, allowed []string) {
 	f := q.failureOf(err)
 	if f.internal {
-		q.h.opt.Log.Error("request failed", "method", q.r.Method, "path", q.r.URL.Path, "status", f.status, "err", err)
+		q.h.opt.Log.ErrorContext(q.r.Context(), "request failed", "method", q.r.Method, "path", q.r.URL.Path, "status", f.status, "err", err)
 	}
 	writeFailure(w, f, allowed)
 }
@@ -180,7 +180,6 @@ func (q *request) allowed() []string {
 func writeFailure(w http.ResponseWriter, f failure, allowed []string) {
 	body := appendErrorBody(nil, f.condition, f.hrefs, f.text)
 	h := w.Header()
-	h.Del("Content-Security-Policy")
 	h.Del("Accept-Ranges")
 	if f.status != http.StatusPreconditionFailed {
 		h.Del("ETag")

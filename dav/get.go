@@ -37,9 +37,11 @@ func (q *request) get(w http.ResponseWriter) error {
 func setContentHeaders(h http.Header, contentType string) {
 	h.Set("Cache-Control", "private, no-cache")
 	h.Set("X-Content-Type-Options", "nosniff")
-	if contentType != "application/pdf" {
-		h.Set("Content-Security-Policy", "sandbox")
+	if contentType == "application/pdf" {
+		h.Del("Content-Security-Policy")
+		return
 	}
+	h.Set("Content-Security-Policy", "sandbox")
 }
 
 // contentConditions are the conditional and range headers as http.ServeContent

@@ -55,7 +55,7 @@ func (q *request) delegate(w http.ResponseWriter, s *session, header http.Header
 // client takes the part it got for the whole.
 func (q *request) abort(err error) {
 	if q.r.Context().Err() == nil {
-		q.h.opt.Log.Error("response broken off", "method", q.r.Method, "path", q.r.URL.Path, "err", err)
+		q.h.opt.Log.ErrorContext(q.r.Context(), "response broken off", "method", q.r.Method, "path", q.r.URL.Path, "err", err)
 	}
 	panic(http.ErrAbortHandler)
 }
