@@ -47,11 +47,6 @@ func (c *client) mkcol(path string) error {
 	return err
 }
 
-func (c *client) delete(path string) error {
-	_, err := c.ask(request{method: "DELETE", path: path}, http.StatusNoContent)
-	return err
-}
-
 // put sends a body; header holds names and values.
 func (c *client) put(path string, body []byte, header ...string) error {
 	_, err := c.ask(request{method: "PUT", path: path, body: body, header: header}, http.StatusCreated, http.StatusNoContent)

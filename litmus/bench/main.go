@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -79,6 +80,7 @@ func (o *options) flags() bool {
 	flag.StringVar(&o.sync, "sync", o.sync, "Holdfast's --sync: full or normal")
 	flag.StringVar(&o.inlineMax, "inline-max", o.inlineMax, "Holdfast's --inline-max; empty is its default")
 	flag.BoolVar(&o.anonymous, "anonymous", false, "start Holdfast with --anonymous; otherwise each request has a Basic login")
+	flag.Func("clients", "numbers of clients side by side, by commas (default 1,8)", o.setClients)
 	rounds := flag.Int("rounds", 0, "rounds of each figure; 0 is the default")
 	slice := flag.Duration("slice", 0, "time of one round on one server; 0 is the default")
 	flag.Parse()
@@ -103,6 +105,22 @@ func (o *options) flags() bool {
 		o.only = expression
 	}
 	return *asJSON
+}
+
+// mostClients bounds the clients of one figure.
+const mostClients = 64
+
+// setClients reads a list of numbers of clients.
+func (o *options) setClients(list string) error {
+	o.clients = nil
+	for word := range strings.SplitSeq(list, ",") {
+		n, err := strconv.Atoi(strings.TrimSpace(word))
+		if err != nil || n < 1 || n > mostClients {
+			return fmt.Errorf("%q is not a number from 1 to %d", word, mostClients)
+		}
+		o.clients = append(o.clients, n)
+	}
+	return nil
 }
 
 // run builds the servers and measures. The report is not nil if there is anything to show, even with an
