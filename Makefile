@@ -36,8 +36,8 @@ clients: ## rclone, davfs2, cadaver and curl against the real server
 fuzz: ## each fuzz target for FUZZTIME (30s)
 	.ci/fuzz
 
-bench: ## Go benchmarks of every package
-	go test -run '^$$' -bench . -benchmem ./...
+bench: ## Holdfast side by side with golang.org/x/net/webdav; BENCHFLAGS=-quick for a short run
+	go run ./litmus/bench $(BENCHFLAGS)
 
 chaos: ## the module's own tests ten times in random order on 1, 2 and 4 processors
 	.ci/gotest -race -short -count 10 -shuffle on -cpu 1,2,4 -timeout 2h $$(go list ./... | grep -v '/litmus$$')
