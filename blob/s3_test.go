@@ -5,7 +5,12 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -24,6 +29,7 @@ func TestS3OnItsOwn(t *testing.T) {
 	t.Run("sees only what is below its prefix", func(t *testing.T) { testPrefix(t, opts) })
 	t.Run("leaves no parts of a failed upload", func(t *testing.T) { testNoParts(t, opts) })
 	t.Run("aborts what a crash left incomplete", func(t *testing.T) { testAbort(t, opts) })
+	t.Run("removes an object whose answer was lost", func(t *testing.T) { testLostAnswer(t, opts) })
 	t.Run("does not take a refusal for absence", func(t *testing.T) { testRefusal(t, opts) })
 }
 
@@ -117,6 +123,40 @@ func testAbort(t *testing.T, opts blob.S3Options) {
 	}
 	if _, err := s.Stat(t.Context(), o.Key); err != nil {
 		t.Errorf("a whole object is gone: %v", err)
+	}
+}
+
+// testLostAnswer puts a proxy before the engine that passes the upload on and
+// then cuts the connection.
+func testLostAnswer(t *testing.T, opts blob.S3Options) {
+	var stored atomic.Int32
+	proxy := httptest.NewServer(&httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(&url.URL{Scheme: "http", Host: opts.Endpoint})
+			r.Out.Host = r.In.Host // it is signed
+		},
+		ModifyResponse: func(r *http.Response) error {
+			if r.Request.Method == http.MethodPut && r.StatusCode == http.StatusOK {
+				stored.Add(1)
+				panic(http.ErrAbortHandler)
+			}
+			return nil
+		},
+	})
+	defer proxy.Close()
+	newS3(t, opts) // the bucket is there
+	opts.Endpoint = proxy.Listener.Addr().String()
+	s := newS3(t, opts)
+	key := blob.NewKey()
+	// Streamed, so that the client does not try again.
+	if err := s.Put(t.Context(), key, io.MultiReader(bytes.NewReader(make([]byte, mib))), mib); err == nil {
+		t.Error("Put has no error although its answer was lost")
+	}
+	if n := stored.Load(); n != 1 {
+		t.Errorf("the engine stored the object %d times, want once", n)
+	}
+	if _, err := s.Stat(t.Context(), key); !errors.Is(err, blob.ErrNotExist) {
+		t.Errorf("Stat = %v, want ErrNotExist", err)
 	}
 }
 
