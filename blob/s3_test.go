@@ -130,9 +130,10 @@ func testAbort(t *testing.T, opts blob.S3Options) {
 // then cuts the connection.
 func testLostAnswer(t *testing.T, opts blob.S3Options) {
 	var stored atomic.Int32
+	engine := &url.URL{Scheme: "http", Host: opts.Endpoint}
 	proxy := httptest.NewServer(&httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
-			r.SetURL(&url.URL{Scheme: "http", Host: opts.Endpoint})
+			r.SetURL(engine)
 			r.Out.Host = r.In.Host // it is signed
 		},
 		ModifyResponse: func(r *http.Response) error {
