@@ -111,7 +111,7 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	p := dav.Principal{UserID: user.ID, Name: user.Name, Workspace: of.Workspace()}
 	switch {
-	case r.URL.Path == "/":
+	case r.URL.Path == "/", r.URL.Path == "*":
 		s.handler.ServeRoot(w, r, p)
 	case strings.HasPrefix(r.URL.Path, "/principals/"):
 		s.handler.ServePrincipal(w, r, p)

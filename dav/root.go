@@ -46,6 +46,10 @@ var madeUp = store.Node{Place: lockns.Place{Root: lockns.Root{Kind: lockns.Works
 
 // serveMadeUp answers OPTIONS and refuses whatever is not PROPFIND.
 func (h *Handler) serveMadeUp(w http.ResponseWriter, r *http.Request, p Principal, propfind func(*request, http.ResponseWriter) error) {
+	if r.Method == http.MethodOptions && r.URL.Path == "*" {
+		serveOptions(w, allMethods) // the server as a whole (RFC 9110 section 9.3.7)
+		return
+	}
 	if r.Method == http.MethodOptions {
 		serveOptions(w, readMethods)
 		return
