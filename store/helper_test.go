@@ -2,8 +2,12 @@ package store_test
 
 import (
 	"context"
+	"database/sql"
+	"errors"
+	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -21,6 +25,7 @@ type fixture struct {
 	o     store.Options
 	clock atomic.Int64 // UTC microseconds
 	user  store.User
+	raw   *sql.DB // a connection beside the store's, see number
 }
 
 func (f *fixture) now() time.Time          { return time.UnixMicro(f.clock.Load()).UTC() }
@@ -45,8 +50,79 @@ func newFixture(t *testing.T, adjust ...func(*store.Options)) *fixture {
 		f.SetHook(nil)
 		f.clean()
 		must(t, f.Close())
+		if f.raw != nil {
+			must(t, f.raw.Close())
+		}
 	})
 	return f
+}
+
+// number reads one number straight from the database, as another program would.
+func (f *fixture) number(query string, args ...any) int64 {
+	f.t.Helper()
+	var n int64
+	must(f.t, f.database().QueryRow(query, args...).Scan(&n))
+	return n
+}
+
+// sql changes the database behind the store's back.
+func (f *fixture) sql(query string, args ...any) {
+	f.t.Helper()
+	_, err := f.database().Exec(query, args...)
+	must(f.t, err)
+}
+
+func (f *fixture) database() *sql.DB {
+	if f.raw == nil {
+		db, err := sql.Open("sqlite", "file:"+strings.TrimPrefix(f.o.DB, "sqlite:")+"?_pragma=busy_timeout(10000)")
+		must(f.t, err)
+		db.SetMaxOpenConns(1)
+		f.raw = db
+	}
+	return f.raw
+}
+
+// fill puts n empty files m00000… into a folder, faster than one by one.
+func (f *fixture) fill(path string, n int) {
+	f.t.Helper()
+	folder := f.stat(path).Place.Root.ID
+	first := f.put(path+"/m00000", "")
+	f.sql(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?2 - 1)
+INSERT INTO files (namespace_id, folder_id, name, name_key, blob_id, size, version, created_at, modified_at)
+SELECT o.namespace_id, ?1, printf('m%05d', i), printf('m%05d', i), o.blob_id, o.size, o.version || '-' || i, o.created_at, o.modified_at
+FROM n CROSS JOIN files o WHERE o.id = ?3`, folder, n, first.Place.Root.ID)
+	f.sql(`UPDATE blobs SET refs = (SELECT count(*) FROM files WHERE blob_id = blobs.id)`)
+}
+
+// chain makes nested folders in a folder, faster than one by one.
+func (f *fixture) chain(path string, names store.Path) {
+	f.t.Helper()
+	tx, err := f.database().Begin()
+	must(f.t, err)
+	defer tx.Rollback()
+	ids := strings.Split(strings.Trim(f.stat(path).Place.Ancestry, "/"), "/")
+	parent := ids[len(ids)-1]
+	for _, name := range names {
+		must(f.t, tx.QueryRow(`INSERT INTO folders (namespace_id, parent_id, name, name_key)
+SELECT namespace_id, id, ?1, ?1 FROM folders WHERE id = ?2 RETURNING id`, name, parent).Scan(&parent))
+	}
+	must(f.t, tx.Commit())
+}
+
+// rows is how many rows a table has.
+func (f *fixture) rows(table string) int64 { return f.number(`SELECT count(*) FROM ` + table) }
+
+// generation is the version of a user's lock projection.
+func (f *fixture) generation(u store.User) int64 {
+	return f.number(`SELECT generation FROM resource_lock_namespaces WHERE workspace_type = 'personal' AND workspace_id = ?`, u.ID)
+}
+
+// used is what a user's workspace stores, in bytes.
+func (f *fixture) used(u store.User) int64 {
+	f.t.Helper()
+	usage, err := f.Usage(f.t.Context(), u.Workspace())
+	must(f.t, err)
+	return usage.Used
 }
 
 func (f *fixture) open() {
@@ -129,6 +205,80 @@ func (f *fixture) read(path string) string {
 	return string(b)
 }
 
+func (f *fixture) remove(path string) {
+	f.t.Helper()
+	must(f.t, f.Remove(f.t.Context(), f.at(path), f.me()))
+}
+
+func (f *fixture) move(from, to string) {
+	f.t.Helper()
+	_, err := f.Move(f.t.Context(), f.at(from), f.at(to), false, f.me())
+	must(f.t, err)
+}
+
+func (f *fixture) copy(from, to string) {
+	f.t.Helper()
+	_, err := f.Copy(f.t.Context(), f.at(from), f.at(to), store.CopyOptions{}, f.me())
+	must(f.t, err)
+}
+
+// setProp gives a resource the dead property {urn:x}NAME.
+func (f *fixture) setProp(path, name, value string) {
+	f.t.Helper()
+	op := store.PropOp{Property: store.Property{Space: "urn:x", Local: name, XML: value}}
+	_, err := f.PatchProps(f.t.Context(), f.at(path), store.Patch{Props: []store.PropOp{op}}, f.me())
+	must(f.t, err)
+}
+
+func (f *fixture) stat(path string) store.Node {
+	f.t.Helper()
+	n, err := f.Stat(f.t.Context(), f.at(path))
+	must(f.t, err)
+	return n
+}
+
+// gone fails the test unless the path maps to nothing.
+func (f *fixture) gone(path string) {
+	f.t.Helper()
+	_, err := f.Stat(f.t.Context(), f.at(path))
+	wantError(f.t, err, store.ErrNotFound)
+}
+
+// entry is one resource with everything that a Walk can say of it.
+func (f *fixture) entry(target store.Target) (entry store.Entry) {
+	f.t.Helper()
+	must(f.t, f.Walk(f.t.Context(), target, store.DepthZero, store.Want{Props: true, Locks: true}, 0, func(e store.Entry) error {
+		entry = e
+		return nil
+	}))
+	return entry
+}
+
+// props are the dead properties of a path, "name=value" each.
+func (f *fixture) props(path string) []string {
+	f.t.Helper()
+	var all []string
+	for _, p := range f.entry(f.at(path)).Props {
+		all = append(all, p.Local+"="+p.XML)
+	}
+	return all
+}
+
+// tokens are those of the active locks that cover a path, sorted.
+func (f *fixture) tokens(path string) []string {
+	f.t.Helper()
+	return tokensOf(f.entry(f.at(path)).Locks)
+}
+
+func tokensOf(locks []lockns.Lock) []string {
+	all := []string{}
+	for _, l := range locks {
+		all = append(all, l.Token)
+	}
+	slices.Sort(all)
+	return all
+}
+
 // lock acquires an exclusive lock for the first user.
 func (f *fixture) lock(path string, depth lockns.Depth) store.Locked {
 	f.t.Helper()
@@ -177,4 +327,62 @@ func must(t *testing.T, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+func wantError(t *testing.T, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Fatalf("error %v, want %v", err, want)
+	}
+}
+
+// wantLocked fails the test unless err is a refusal by exactly these locks.
+func wantLocked(t *testing.T, err error, tokens ...string) {
+	t.Helper()
+	var refusal *lockns.LockedError
+	if !errors.As(err, &refusal) {
+		t.Fatalf("error %v, want a refusal by locks", err)
+	}
+	slices.Sort(tokens)
+	if got := tokensOf(refusal.Locks); !slices.Equal(got, tokens) {
+		t.Fatalf("refused by %v, want %v", got, tokens)
+	}
+}
+
+// wantConflict fails the test unless err is a refusal to grant a lock.
+func wantConflict(t *testing.T, err error, covering, below []string) {
+	t.Helper()
+	var conflict *lockns.ConflictError
+	if !errors.As(err, &conflict) {
+		t.Fatalf("error %v, want a conflict of locks", err)
+	}
+	if got := tokensOf(conflict.Covering); !slices.Equal(got, covering) {
+		t.Errorf("conflict with %v at or above, want %v", got, covering)
+	}
+	if got := tokensOf(conflict.Below); !slices.Equal(got, below) {
+		t.Errorf("conflict with %v below, want %v", got, below)
+	}
+}
+
+func wantEqual[T comparable](t *testing.T, what string, got, want T) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s: %v, want %v", what, got, want)
+	}
+}
+
+func wantSlice(t *testing.T, what string, got, want []string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("%s: %q, want %q", what, got, want)
+	}
+}
+
+// deepPath is a path of n levels.
+func deepPath(n int) store.Path {
+	p := make(store.Path, n)
+	for i := range p {
+		p[i] = fmt.Sprintf("d%d", i+1)
+	}
+	return p
 }
