@@ -106,10 +106,10 @@ func (b *bomber) round() error {
 
 var activeLock = regexp.MustCompile(`<(?:[A-Za-z0-9]+:)?activelock[ >]`)
 
-// activeLocks returns how many locks lockdiscovery shows for a folder and its members.
-func (s *server) activeLocks(t *testing.T, folder ...string) int {
+// activeLocks returns how many locks lockdiscovery shows for a resource and its members.
+func (s *server) activeLocks(t *testing.T, segments ...string) int {
 	t.Helper()
-	r := s.do(t, "PROPFIND", s.dav(folder...)+"/", askLocks, "Depth", "1", "Content-Type", "application/xml")
+	r := s.do(t, "PROPFIND", s.dav(segments...), askLocks, "Depth", "1", "Content-Type", "application/xml")
 	if r.status != http.StatusMultiStatus || !strings.Contains(r.body, "lockdiscovery") {
 		t.Fatalf("PROPFIND: %d %s", r.status, clip(r.body))
 	}
