@@ -9,7 +9,7 @@ import (
 
 // foldName is a name as blocked names are compared: without regard to case and
 // normal form.
-func foldName(name string) string { return strings.ToLower(name) }
+func foldName(name string) string { return strings.ToLower(store.NameKey(name)) }
 
 // hasBlocked reports whether a name of the path is blocked.
 func (h *Handler) hasBlocked(p store.Path) bool {

@@ -145,16 +145,11 @@ func (q *request) holderName(l lockns.Lock) string {
 	if l.Holder == q.principal.UserID {
 		return q.principal.Name
 	}
-	users, err := q.h.opt.Store.Users(q.r.Context())
+	name, err := q.h.opt.Store.UserName(q.r.Context(), l.Holder)
 	if err != nil {
 		return "another user" // the lock is what matters
 	}
-	for _, u := range users {
-		if u.ID == l.Holder {
-			return u.Name
-		}
-	}
-	return "another user"
+	return name
 }
 
 // fail answers a request that failed. It and failWith are the only writers of

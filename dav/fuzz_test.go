@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/xml"
 	"fmt"
+	"holdfast/store"
 	"io"
 	"math/rand/v2"
 	"net/http"
@@ -27,7 +28,7 @@ func FuzzPath(f *testing.F) {
 			onlyHTTPError(t, err)
 			return
 		}
-		if len(names) > maxLevels {
+		if len(names) > store.MaxLevels {
 			t.Fatalf("%d levels", len(names))
 		}
 		for _, name := range names {

@@ -16,18 +16,22 @@ import (
 // collection as a short listing for people, since clients take any answer but
 // 200 as a sign that it is not there.
 func (q *request) get(w http.ResponseWriter) error {
-	node, err := q.stat()
+	node, content, err := q.h.opt.Store.Read(q.r.Context(), q.target())
 	if err != nil {
 		return err
 	}
+	if node.IsFolder() {
+		if err := q.checkIf(); err != nil {
+			return err
+		}
+		return q.list(w, node)
+	}
+	defer content.Close()
 	if err := q.checkIf(); err != nil {
 		return err
 	}
-	if node.IsFolder() {
-		return q.list(w, node)
-	}
 	setContentHeaders(w.Header(), contentType(node))
-	return q.delegate(w, &session{q: q, node: &node}, q.contentConditions())
+	return q.delegate(w, &session{q: q, node: &node, content: content}, q.contentConditions())
 }
 
 // setContentHeaders sets what goes with content a user has stored. It must not

@@ -1,19 +1,14 @@
 package dav
 
 import (
+	"errors"
 	"net/http"
 	"strings"
-	"unicode/utf8"
+
+	"holdfast/store"
 )
 
-// Limits of a resource's path. A name is measured in the bytes the client
-// means, after percent-decoding and before any Unicode normalization.
-const (
-	maxNameBytes = 255
-	maxLevels    = 128
-)
-
-// errTooDeep refuses a path of more than maxLevels names.
+// errTooDeep refuses a path of more names than the store takes.
 var errTooDeep = errStatus(http.StatusForbidden, "the path has more than 128 levels")
 
 // splitPath splits the escaped path below a mount into decoded names; slash
@@ -46,7 +41,7 @@ func splitPath(escapedPath string) (names []string, slash bool, err error) {
 		if slash {
 			continue
 		}
-		if len(names) == maxLevels {
+		if len(names) == store.MaxLevels {
 			return nil, false, errTooDeep
 		}
 		names = append(names, name)
@@ -73,22 +68,12 @@ func decodeSegment(segment string) (string, error) {
 // checkName refuses names no resource may have. The empty name and "." are
 // left to the caller, since a path may hold them where a name may not.
 func checkName(name string) error {
-	if name == ".." {
-		return badRequest("the path has a '..' segment")
+	if name == "" || name == "." {
+		return nil
 	}
-	if len(name) > maxNameBytes {
-		return badRequest("a name is longer than 255 bytes")
-	}
-	if !utf8.ValidString(name) {
-		return badRequest("a name is not valid UTF-8")
-	}
-	for _, r := range name {
-		switch {
-		case r == '/':
-			return badRequest("a name contains an encoded slash")
-		case r < 0x20, r == 0x7F, r == 0xFFFE, r == 0xFFFF:
-			return badRequest("a name contains a character that is not allowed")
-		}
+	var bad *store.NameError
+	if errors.As(store.CheckName(name), &bad) {
+		return badRequest("a name " + bad.Reason)
 	}
 	return nil
 }

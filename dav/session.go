@@ -18,11 +18,12 @@ import (
 // ignored, since it knows decoded URL paths only (where %2F is a slash) and one
 // entity-tag a header.
 type session struct {
-	q    *request
-	node *store.Node // the version GET answers for, known before go-webdav is asked
-	body *body       // of PUT
-	read error       // what went wrong while content was read
-	err  error       // what failed, for reply
+	q       *request
+	node    *store.Node       // the version GET answers for, known before go-webdav is asked
+	content io.ReadSeekCloser // of GET, read together with the node
+	body    *body             // of PUT
+	read    error             // what went wrong while content was read
+	err     error             // what failed, for reply
 }
 
 var _ webdav.FileSystem = (*session)(nil)
@@ -86,14 +87,10 @@ func (s *session) fail(err error) error {
 
 func (s *session) store() *store.Store { return s.q.h.opt.Store }
 
-// Open implements webdav.FileSystem with the version that was statted: content
-// is immutable, so headers and bytes are of one version.
-func (s *session) Open(ctx context.Context, _ string) (io.ReadCloser, error) {
-	content, err := s.store().Open(ctx, *s.node)
-	if err != nil {
-		return nil, s.fail(err)
-	}
-	return &contentReader{ReadSeekCloser: content, s: s}, nil
+// Open implements webdav.FileSystem with the content that came with the node:
+// headers and bytes are of one version, whatever is written meanwhile.
+func (s *session) Open(context.Context, string) (io.ReadCloser, error) {
+	return &contentReader{ReadSeekCloser: s.content, s: s}, nil
 }
 
 // Stat implements webdav.FileSystem.

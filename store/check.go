@@ -105,7 +105,7 @@ func (t *tx) checkNames(report func(string)) error {
 			if err := scan(&id, &name, &key); err != nil {
 				return err
 			}
-			if key != nameKey(name) {
+			if key != NameKey(name) {
 				report(fmt.Sprintf("%s %d has a key that is not its name's", kind, id))
 			}
 			if name != "" && CheckName(name) != nil {

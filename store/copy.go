@@ -194,7 +194,7 @@ func (t *tx) copyFile(from *Node, dst *spot) (Node, error) {
 	name := dst.target.Path.Base()
 	to := Node{Name: name, namespace: dst.id, parent: dst.parentID}
 	id, err := t.insert(`INSERT INTO files (namespace_id, folder_id, name, name_key, blob_id, size, version, content_type, created_at, modified_at)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, dst.id, dst.parentID, name, nameKey(name), from.blob, from.Size, uuid.NewString(),
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, dst.id, dst.parentID, name, NameKey(name), from.blob, from.Size, uuid.NewString(),
 		null(from.ContentType), micros(t.now), micros(from.Modified))
 	if err != nil {
 		return to, err

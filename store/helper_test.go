@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -44,6 +46,7 @@ func newFixture(t *testing.T, adjust ...func(*store.Options)) *fixture {
 	for _, a := range adjust {
 		a(&f.o)
 	}
+	must(t, os.WriteFile(strings.TrimPrefix(f.o.DB, "sqlite:"), newest(), 0o600))
 	f.open()
 	f.user = f.addUser("ada")
 	t.Cleanup(func() {
@@ -56,6 +59,24 @@ func newFixture(t *testing.T, adjust ...func(*store.Options)) *fixture {
 	})
 	return f
 }
+
+// newest is an empty database of the newest version. Migrating takes longer than
+// most tests do, so it happens once.
+var newest = sync.OnceValue(func() []byte {
+	dir, err := os.MkdirTemp("", "holdfast-store-")
+	if err == nil {
+		defer os.RemoveAll(dir)
+		_, err = store.Migrate(context.Background(), "sqlite:"+filepath.Join(dir, "db"), true)
+	}
+	var data []byte
+	if err == nil {
+		data, err = os.ReadFile(filepath.Join(dir, "db"))
+	}
+	if err != nil {
+		panic(err)
+	}
+	return data
+})
 
 // number reads one number straight from the database, as another program would.
 func (f *fixture) number(query string, args ...any) int64 {
@@ -195,9 +216,7 @@ func (f *fixture) mkdir(path string) {
 
 func (f *fixture) read(path string) string {
 	f.t.Helper()
-	n, err := f.Stat(f.t.Context(), f.at(path))
-	must(f.t, err)
-	r, err := f.Store.Open(f.t.Context(), n)
+	_, r, err := f.Read(f.t.Context(), f.at(path))
 	must(f.t, err)
 	defer r.Close()
 	b, err := io.ReadAll(r)

@@ -172,7 +172,7 @@ func upNamespaces(m *migration) error {
 		return err
 	}
 	for _, table := range []string{"folders_new", "files_new"} {
-		if err := m.keys(table, "name", nameKey); err != nil {
+		if err := m.keys(table, "name", NameKey); err != nil {
 			return err
 		}
 	}

@@ -51,5 +51,5 @@ func (s *Store) Mkdir(ctx context.Context, target Target, p Patch, c Claim) (n N
 // addFolder inserts a folder row; parent 0 makes it one without a parent.
 func (t *tx) addFolder(namespace, parent int64, name string, created int64) (int64, error) {
 	return t.insert(`INSERT INTO folders (namespace_id, parent_id, name, name_key, created_at, modified_at) VALUES (?, ?, ?, ?, ?, ?)`,
-		namespace, null(parent), name, nameKey(name), created, micros(t.now))
+		namespace, null(parent), name, NameKey(name), created, micros(t.now))
 }

@@ -113,7 +113,7 @@ func (t *tx) rehang(n *Node, dst *spot) (lockns.Place, error) {
 	if n.IsFolder() {
 		query, place = `UPDATE folders SET parent_id = ?, name = ?, name_key = ?, namespace_id = ? WHERE id = ?`, dst.parent.Folder(n.Place.Root.ID)
 	}
-	_, err := t.exec(query, dst.parentID, name, nameKey(name), dst.id, n.Place.Root.ID)
+	_, err := t.exec(query, dst.parentID, name, NameKey(name), dst.id, n.Place.Root.ID)
 	return place, err
 }
 

@@ -54,7 +54,7 @@ func (t *tx) find(target Target) (*spot, error) {
 		return sp, err
 	}
 	sp.parent, sp.parentID = place, id
-	sp.node, err = t.member(space, place, id, nameKey(target.Path.Base()))
+	sp.node, err = t.member(space, place, id, NameKey(target.Path.Base()))
 	return sp, err
 }
 
@@ -86,7 +86,7 @@ func (t *tx) chain(parent int64, names Path) ([]int64, error) {
 	args = append(args, parent)
 	for i, name := range names {
 		dest[i] = &ids[i]
-		args = append(args, nameKey(name))
+		args = append(args, NameKey(name))
 	}
 	ok, err := t.row(chainQueries[len(names)], args, dest...)
 	if err != nil || !ok {

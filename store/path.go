@@ -61,27 +61,37 @@ func (p Path) check() error {
 	return nil
 }
 
-// CheckName refuses a name that no resource may have, with an error that wraps
-// ErrBadName and says why.
+// NameError says why a name is not allowed. It is an ErrBadName.
+type NameError struct {
+	// Reason completes the sentence "a name ...".
+	Reason string
+}
+
+func (e *NameError) Error() string { return "store: a name " + e.Reason }
+
+// Unwrap makes errors.Is find ErrBadName.
+func (e *NameError) Unwrap() error { return ErrBadName }
+
+// CheckName refuses a name that no resource may have, with a *NameError.
 func CheckName(name string) error {
 	switch {
 	case name == "":
-		return fmt.Errorf("%w: empty", ErrBadName)
+		return &NameError{"is empty"}
 	case name == "." || name == "..":
-		return fmt.Errorf("%w: dot segment", ErrBadName)
+		return &NameError{"is a dot segment"}
 	case len(name) > MaxNameBytes:
-		return fmt.Errorf("%w: over %d bytes", ErrBadName, MaxNameBytes)
+		return &NameError{fmt.Sprintf("is longer than %d bytes", MaxNameBytes)}
 	case !utf8.ValidString(name):
-		return fmt.Errorf("%w: not UTF-8", ErrBadName)
+		return &NameError{"is not valid UTF-8"}
 	}
 	for _, r := range name {
 		if r < 0x20 || r == 0x7f || r == '/' || r == 0xfffe || r == 0xffff {
-			return fmt.Errorf("%w: character %U", ErrBadName, r)
+			return &NameError{fmt.Sprintf("contains the character %U", r)}
 		}
 	}
 	return nil
 }
 
-// nameKey is what names are looked up by: the NFC form, so that a name finds
-// its resource whichever normal form a client sends.
-func nameKey(name string) string { return norm.NFC.String(name) }
+// NameKey is what names are looked up by: the NFC form, so that a name finds its
+// resource whichever normal form a client sends.
+func NameKey(name string) string { return norm.NFC.String(name) }

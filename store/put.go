@@ -96,7 +96,7 @@ func (t *tx) putFile(sp *spot, b *body, contentType string) (Node, error) {
 	n.ETag = etag(version)
 	if sp.node == nil {
 		id, err := t.insert(`INSERT INTO files (namespace_id, folder_id, name, name_key, blob_id, size, version, content_type, created_at, modified_at)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, sp.id, sp.parentID, n.Name, nameKey(n.Name), blobID, n.Size, version, null(contentType), micros(t.now), micros(t.now))
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, sp.id, sp.parentID, n.Name, NameKey(n.Name), blobID, n.Size, version, null(contentType), micros(t.now), micros(t.now))
 		if err != nil {
 			return n, err
 		}

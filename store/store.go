@@ -4,10 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"log/slog"
 	"runtime"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -69,7 +67,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	if !o.OwnedEmpties {
-		if err := s.ensureEmpty(ctx); err != nil {
+		if _, err := blob.EnsureEmpty(ctx, o.Blobs); err != nil {
 			return nil, errors.Join(err, s.Close())
 		}
 	}
@@ -102,18 +100,6 @@ func (s *Store) connect(ctx context.Context) error {
 	s.db = append(s.db, rdb)
 	s.readers, err = newReaders(ctx, rdb, max(4, 2*runtime.GOMAXPROCS(0)))
 	return err
-}
-
-// ensureEmpty makes the shared empty object when the body store lacks it.
-func (s *Store) ensureEmpty(ctx context.Context) error {
-	_, err := s.o.Blobs.Stat(ctx, blob.EmptyKey)
-	if errors.Is(err, blob.ErrNotExist) {
-		err = s.o.Blobs.Put(ctx, blob.EmptyKey, strings.NewReader(""), 0)
-	}
-	if err != nil && !errors.Is(err, blob.ErrExist) {
-		return fmt.Errorf("shared empty object: %w", err)
-	}
-	return nil
 }
 
 // Close lets the changes at work finish, refuses all others with ErrClosed and

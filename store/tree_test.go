@@ -114,22 +114,24 @@ func TestPutBodySize(t *testing.T) {
 	}
 }
 
-func TestOpen(t *testing.T) {
+func TestRead(t *testing.T) {
 	f := newFixture(t)
 	content := strings.Repeat("0123456789", 10)
 	for _, c := range []struct{ name, content string }{
 		{"reads, seeks and reads on inline content", content[:10]}, {"reads, seeks and reads on an object", content},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r, err := f.Store.Open(t.Context(), f.put("/f", c.content))
+			f.put("/f", c.content)
+			n, r, err := f.Read(t.Context(), f.at("/f"))
 			must(t, err)
+			wantEqual(t, "node", n, f.stat("/f"))
 			defer r.Close()
 			must(t, iotest.TestReader(readOnly{r}, []byte(c.content)))
 		})
 	}
 	t.Run("old content outlives its replacement", func(t *testing.T) {
-		old := f.put("/f", content)
-		r, err := f.Store.Open(t.Context(), old)
+		f.put("/f", content)
+		_, r, err := f.Read(t.Context(), f.at("/f"))
 		must(t, err)
 		defer r.Close()
 		f.put("/f", "new")
@@ -138,12 +140,17 @@ func TestOpen(t *testing.T) {
 		if !bytes.Equal(got, []byte(content)) {
 			t.Error("the reader sees other content than that of its version")
 		}
-		_, err = f.Store.Open(t.Context(), old)
-		wantError(t, err, store.ErrNotFound) // whoever comes now resolves the path again
+	})
+	t.Run("nothing there is not found", func(t *testing.T) {
+		_, _, err := f.Read(t.Context(), f.at("/none"))
+		wantError(t, err, store.ErrNotFound)
 	})
 	t.Run("a folder has no content", func(t *testing.T) {
-		_, err := f.Store.Open(t.Context(), f.stat("/"))
-		wantError(t, err, store.ErrIsFolder)
+		n, r, err := f.Read(t.Context(), f.at("/"))
+		must(t, err)
+		if !n.IsFolder() || r != nil {
+			t.Errorf("folder %v, content %v", n.IsFolder(), r)
+		}
 	})
 }
 

@@ -73,6 +73,18 @@ func (s *Store) User(ctx context.Context, name string) (u User, err error) {
 	return u, err
 }
 
+// UserName is the name of a user known by id: ErrNotFound.
+func (s *Store) UserName(ctx context.Context, id int64) (name string, err error) {
+	err = s.snapshot(ctx, func(t *tx) error {
+		ok, err := t.row(`SELECT name FROM users WHERE id = ?`, []any{id}, &name)
+		if err == nil && !ok {
+			err = ErrNotFound
+		}
+		return err
+	})
+	return name, err
+}
+
 // Users lists all users by name.
 func (s *Store) Users(ctx context.Context) (us []User, err error) {
 	err = s.snapshot(ctx, func(t *tx) error {

@@ -76,18 +76,6 @@ func (t *tx) content(ctx context.Context, n Node) (io.ReadSeekCloser, error) {
 	return blob.NewReader(ctx, t.s.o.Blobs, *key, n.Size), nil
 }
 
-// Open is replaced by Read.
-func (s *Store) Open(ctx context.Context, n Node) (r io.ReadSeekCloser, err error) {
-	if n.IsFolder() {
-		return nil, ErrIsFolder
-	}
-	err = s.snapshot(ctx, func(t *tx) error {
-		r, err = t.content(ctx, n)
-		return err
-	})
-	return r, err
-}
-
 // Usage is what a workspace stores and may store.
 func (s *Store) Usage(ctx context.Context, ws lockns.Workspace) (u Usage, err error) {
 	err = s.snapshot(ctx, func(t *tx) error {
