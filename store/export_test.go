@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"runtime"
+	"strings"
 	"sync"
 )
 
@@ -36,4 +38,30 @@ func Barrier(p Point, n int) func(context.Context, Point) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// OnWriter runs fn in a transaction of the writer, as a request of its own. exec
+// runs a statement on the writer's connection, with a context that may interrupt
+// it, which no statement of an operation has.
+func (s *Store) OnWriter(ctx context.Context, fn func(exec func(ctx context.Context, query string, args ...any) error) error) error {
+	return s.writer.do(ctx, func(c *conn) error {
+		return fn(func(ctx context.Context, query string, args ...any) error {
+			_, err := c.c.ExecContext(ctx, query, args...)
+			return err
+		})
+	})
+}
+
+// Waiting is how many requests are waiting for the writer to take them. An
+// unbuffered channel cannot be asked, so the goroutines are.
+func Waiting() int {
+	buf := make([]byte, 1<<20)
+	n := 0
+	for g := range strings.SplitSeq(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
+		state, frames, _ := strings.Cut(g, "\n")
+		if strings.Contains(state, "[select") && strings.Contains(frames, "store.(*writer).do(") {
+			n++
+		}
+	}
+	return n
 }
