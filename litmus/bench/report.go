@@ -161,7 +161,7 @@ func (r *report) markdown(w io.Writer) {
 			fmt.Sprintf("x/net, %d", few), fmt.Sprintf("%d", many), "ratio", "p50 ms")
 	}
 	if len(r.big) > 0 {
-		fmt.Fprintf(w, "\nOne body of %d MiB, streamed:\n", r.o.bigBytes>>20)
+		fmt.Fprintf(w, "\nOne body of %d MiB, streamed:\n\n", r.o.bigBytes>>20)
 		line(w, "server", "upload MiB/s", "download MiB/s", "peak RSS MiB")
 		line(w, "---", "---:", "---:", "---:")
 		for _, b := range r.big {

@@ -78,6 +78,13 @@ func (r *outcome) fail(err error) {
 
 var errTime = errors.New("out of time")
 
+// A figure whose single operations are longer than a slice has fewer rounds than asked for: after
+// leastRounds of them its time, for all servers together, is patience.
+const (
+	leastRounds = 3
+	patience    = 20 * time.Second
+)
+
 // newTarget connects to a server with as many clients as any figure or setup needs.
 func newTarget(o *options, name string, s *server) *target {
 	t := &target{name: name, server: s, shared: map[string]error{}}
@@ -141,7 +148,11 @@ func (o *options) compare(ctx context.Context, f figure, clients int, targets []
 	for i, t := range targets {
 		trials[i] = o.prepare(ctx, f, clients, t)
 	}
+	begun := time.Now()
 	for round := range o.rounds {
+		if round >= leastRounds && time.Since(begun) > patience {
+			break
+		}
 		for _, i := range rotation(len(trials), round) {
 			if x := trials[i]; x.result.skipped == "" {
 				if ctx.Err() != nil {
