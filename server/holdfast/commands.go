@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
+	"sync"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -63,11 +64,30 @@ func withStore(storage server.Storage, create bool, std *streams, fn func(contex
 }
 
 // interruptible is a context that the first SIGINT or SIGTERM ends. The second
-// ends the process, as if nobody listened.
+// ends the process at once.
 func interruptible() (context.Context, context.CancelFunc) {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)
-	return ctx, stop
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 2) // neither is lost, however close they come
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	stopped := make(chan struct{})
+	go func() {
+		for range 2 {
+			select {
+			case <-signals:
+				if ctx.Err() != nil {
+					os.Exit(1)
+				}
+				cancel()
+			case <-stopped:
+				return
+			}
+		}
+	}()
+	return ctx, sync.OnceFunc(func() {
+		signal.Stop(signals)
+		close(stopped)
+		cancel()
+	})
 }
 
 type serveCmd struct{ server.Config }
