@@ -96,18 +96,18 @@ func TestJanitorHearsTheSignal(t *testing.T) {
 func TestJanitorLogsAndLivesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
-		tries := 0
+		var tries atomic.Int64
 		stop := started(&log, job{name: "purge", every: time.Hour, first: true, round: func(context.Context) (int, error) {
-			tries++
+			tries.Add(1)
 			return 0, errors.New("disk on fire")
 		}})
 		synctest.Wait()
-		if tries != 1 {
-			t.Errorf("%d tries at once: a failure must wait", tries)
+		if tries.Load() != 1 {
+			t.Errorf("%d tries at once: a failure must wait", tries.Load())
 		}
 		time.Sleep(2 * time.Hour)
 		stop()
-		if tries < 2 {
+		if tries.Load() < 2 {
 			t.Error("gave up after a failure")
 		}
 		if !strings.Contains(log.String(), "disk on fire") {
