@@ -35,52 +35,66 @@ func TestClientRclone(t *testing.T) {
 
 // useRclone copies a folder of odd names up, brings it up to date, moves it, and takes it back.
 func useRclone(t *testing.T, r rclone) {
-	s := r.server
+	r.copyAndSync(t)
+	r.move(t)
+	r.takeBackAndDelete(t)
+}
+
+// later is the content of a file after the change that sync has to carry over. Without modification
+// times, rclone sees a change by the size alone.
+func later(name string) string { return "other and longer content of " + name }
+
+// copyAndSync brings the local folder "up" to "copied". At the end the first of the names is gone.
+func (r rclone) copyAndSync(t *testing.T) {
 	for _, name := range oddNames {
 		r.write(t, "content of "+name, "up", "sub & folder", name)
 	}
-	empty := r.write(t, "", "up", "empty")
+	r.write(t, "", "up", "empty")
 	r.do(t, "copy", r.path("up"), "holdfast:copied")
 	for _, name := range oddNames {
-		s.holds(t, "content of "+name, "copied", "sub & folder", name)
+		r.server.holds(t, "content of "+name, "copied", "sub & folder", name)
 	}
-	s.holds(t, "", "copied", "empty")
+	r.server.holds(t, "", "copied", "empty")
 
-	first := oddNames[0]
-	if err := os.Remove(filepath.Join(r.folder, "up", "sub & folder", first)); err != nil {
+	if err := os.Remove(filepath.Join(r.folder, "up", "sub & folder", oddNames[0])); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range oddNames[1:] {
-		r.write(t, "other and longer content of "+name, "up", "sub & folder", name)
+		r.write(t, later(name), "up", "sub & folder", name)
 	}
 	r.do(t, "sync", r.path("up"), "holdfast:copied")
 	r.do(t, "check", "--download", r.path("up"), "holdfast:copied")
-	s.lacks(t, "copied", "sub & folder", first)
+	r.server.lacks(t, "copied", "sub & folder", oddNames[0])
+}
 
+// move moves the folder on the server, copies one of its files there, and moves a local file up.
+func (r rclone) move(t *testing.T) {
 	r.do(t, "moveto", "holdfast:copied/sub & folder", "holdfast:moved #1/of 100%")
-	s.lacks(t, "copied", "sub & folder")
-	r.do(t, "copyto", "holdfast:moved #1/of 100%/"+oddNames[1], "holdfast:moved #1/"+first)
-	s.holds(t, "other and longer content of "+oddNames[1], "moved #1", first)
-	r.do(t, "move", empty, "holdfast:moved #1")
-	s.holds(t, "", "moved #1", "empty")
+	r.server.lacks(t, "copied", "sub & folder")
+	r.do(t, "copyto", "holdfast:moved #1/of 100%/"+oddNames[1], "holdfast:moved #1/"+oddNames[0])
+	r.server.holds(t, later(oddNames[1]), "moved #1", oddNames[0])
+	r.do(t, "move", r.path("up", "empty"), "holdfast:moved #1")
+	r.server.holds(t, "", "moved #1", "empty")
 	if _, err := os.Stat(filepath.Join(r.folder, "up", "empty")); !os.IsNotExist(err) {
 		t.Errorf("rclone move left its source: %v", err)
 	}
+}
 
+// takeBackAndDelete compares every byte and leaves nothing.
+func (r rclone) takeBackAndDelete(t *testing.T) {
 	r.do(t, "copy", "holdfast:moved #1/of 100%", r.path("down"))
 	for _, name := range oddNames[1:] {
-		want := "other and longer content of " + name
-		s.holds(t, want, "moved #1", "of 100%", name)
-		if got := r.read(t, "down", name); got != want {
-			t.Errorf("rclone brought back %s as %s, want %s", name, clip(got), want)
+		r.server.holds(t, later(name), "moved #1", "of 100%", name)
+		if got := r.read(t, "down", name); got != later(name) {
+			t.Errorf("rclone brought back %s as %s, want %s", name, clip(got), later(name))
 		}
 	}
-	r.do(t, "deletefile", "holdfast:moved #1/"+first)
-	s.lacks(t, "moved #1", first)
+	r.do(t, "deletefile", "holdfast:moved #1/"+oddNames[0])
+	r.server.lacks(t, "moved #1", oddNames[0])
 	r.do(t, "delete", "holdfast:moved #1/of 100%")
 	for _, name := range oddNames[1:] {
-		s.lacks(t, "moved #1", "of 100%", name)
+		r.server.lacks(t, "moved #1", "of 100%", name)
 	}
 	r.do(t, "purge", "holdfast:moved #1")
-	s.lacks(t, "moved #1")
+	r.server.lacks(t, "moved #1")
 }
