@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"net/url"
@@ -68,19 +69,23 @@ func newConn(ctx context.Context, db *sql.DB) (*conn, error) {
 
 // close gives the connection up; discard also keeps it from the pool.
 func (c *conn) close() {
-	for _, s := range c.stmts {
-		_ = s.Close()
-	}
+	c.finalize()
 	_ = c.c.Close()
 }
 
 func (c *conn) discard() {
-	_ = c.c.Raw(func(any) error { return errDiscard })
-	c.close()
+	// Before the connection goes: a statement that outlives it crashes.
+	c.finalize()
+	// The one error that makes database/sql close a connection for good.
+	_ = c.c.Raw(func(any) error { return driver.ErrBadConn })
 }
 
-// errDiscard makes database/sql drop a connection instead of pooling it.
-var errDiscard = errors.New("store: discard connection")
+func (c *conn) finalize() {
+	for _, s := range c.stmts {
+		_ = s.Close()
+	}
+	c.stmts = nil
+}
 
 // No statement carries a request's context: an interrupt of one would roll back
 // the whole batch it is in, so conn has no context parameter at all.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -48,16 +49,8 @@ func (f *fixture) race(point store.Point, setup func(dir string) (a, b func() er
 // this order: it is held until all of them wait.
 func (f *fixture) inOneBatch(requests ...func() error) []error {
 	f.t.Helper()
-	held, release := make(chan struct{}), make(chan struct{})
-	holder := make(chan error, 1)
-	go func() {
-		holder <- f.OnWriter(context.Background(), func(func(context.Context, string, ...any) error) error {
-			close(held)
-			<-release
-			return nil
-		})
-	}()
-	<-held
+	release := f.hold()
+	defer release()
 	errs := make([]error, len(requests))
 	done := make(chan struct{})
 	for i, request := range requests {
@@ -67,12 +60,30 @@ func (f *fixture) inOneBatch(requests ...func() error) []error {
 		}()
 		f.waiting(i + 1)
 	}
-	close(release)
+	release()
 	for range requests {
 		<-done
 	}
-	must(f.t, <-holder)
 	return errs
+}
+
+// hold keeps the writer busy until release is called, as often as that is.
+func (f *fixture) hold() (release func()) {
+	f.t.Helper()
+	held, free := make(chan struct{}), make(chan struct{})
+	holder := make(chan error, 1)
+	go func() {
+		holder <- f.OnWriter(context.Background(), func(func(context.Context, string, ...any) error) error {
+			close(held)
+			<-free
+			return nil
+		})
+	}()
+	<-held
+	return sync.OnceFunc(func() {
+		close(free)
+		must(f.t, <-holder)
+	})
 }
 
 // waiting waits until n requests wait for the writer.
