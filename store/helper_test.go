@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -42,6 +43,7 @@ func newFixture(t *testing.T, adjust ...func(*store.Options)) *fixture {
 	f.clock.Store(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC).UnixMicro())
 	f.o = store.Options{
 		DB: "sqlite:" + filepath.Join(dir, "holdfast.db"), Blobs: blobs, InlineMax: 16, NoSync: true, Now: f.now,
+		Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	}
 	for _, a := range adjust {
 		a(&f.o)

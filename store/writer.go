@@ -168,7 +168,7 @@ func (w *writer) alone(j *job) error {
 	}
 	if err := w.call(j); err != nil {
 		w.rollback()
-		return meaning(err)
+		return err
 	}
 	switch err := w.conn.control("COMMIT"); {
 	case err == nil:
@@ -189,7 +189,7 @@ func (w *writer) call(j *job) (err error) {
 			err = fmt.Errorf("store: panic in a change: %v\n%s", p, debug.Stack())
 		}
 	}()
-	return j.run(w.conn)
+	return meaning(j.run(w.conn))
 }
 
 func (w *writer) begin() error {
