@@ -64,9 +64,7 @@ func (t *tx) covering(sp *space, p lockns.Place) ([]lockns.Lock, error) {
 		query += ` UNION ALL ` + selectLock + `WHERE l.namespace_id = ? AND l.root_kind = 'folder' AND l.root_folder_id IN (?` +
 			strings.Repeat(",?", len(folders)-2) + `)` + activeLocks
 		args = append(args, sp.id)
-		for _, id := range folders[1:] { // the first is the workspace root
-			args = append(args, id)
-		}
+		args = append(args, folders[1:]...) // the first is the workspace root
 		args = append(args, now)
 	}
 	if p.Root.Kind == lockns.FileRoot {
