@@ -49,8 +49,8 @@ func defaults() *options {
 
 // quick makes the run short. Its figures are good for seeing that everything works.
 func (o *options) quick() {
-	o.rounds, o.slice, o.limit = 3, 200*time.Millisecond, 110*time.Second
-	o.entries, o.manyLocks, o.bigBytes = []int{1_000}, 2_000, 256<<20
+	o.rounds, o.slice, o.limit = 3, 100*time.Millisecond, 110*time.Second
+	o.entries, o.manyLocks, o.bigBytes = []int{300}, 2_000, 128<<20
 }
 
 func main() {
