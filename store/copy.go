@@ -235,7 +235,7 @@ func (s *Store) copyBig(ctx context.Context, from, to Target, o CopyOptions, src
 		if err != nil {
 			return err
 		}
-		root, err = t.addFolder(sp.id, 0, to.Path.Base(), micros(t.now))
+		root, err = t.addDetached(sp.id, to.Path.Base())
 		if err != nil {
 			return err
 		}
@@ -245,7 +245,7 @@ func (s *Store) copyBig(ctx context.Context, from, to Target, o CopyOptions, src
 		}
 		ids := folderIDs(src.Place.Ancestry)
 		c2 = copier{namespace: sp.id, todo: []pending{{from: ids[len(ids)-1].(int64), to: root, level: len(to.Path)}}}
-		return t.keepBuilding(root)
+		return nil
 	})
 	for err == nil && len(c2.todo) > 0 {
 		var next copier
@@ -277,6 +277,13 @@ func (s *Store) copyBig(ctx context.Context, from, to Target, o CopyOptions, src
 		s.abandon(context.WithoutCancel(ctx), root)
 	}
 	return created, err
+}
+
+// addDetached inserts the root of a tree to be built out of sight. It is born
+// detached: for a moment without, it would be a second root of the workspace.
+func (t *tx) addDetached(namespace int64, name string) (int64, error) {
+	return t.insert(`INSERT INTO folders (namespace_id, name, name_key, detached_at, created_at, modified_at) VALUES (?, ?, ?, ?, ?, ?)`,
+		namespace, name, NameKey(name), micros(t.now.Add(buildGrace)), micros(t.now), micros(t.now))
 }
 
 // keepBuilding keeps Purge away from a tree under construction.

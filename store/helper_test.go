@@ -105,16 +105,17 @@ func (f *fixture) database() *sql.DB {
 	return f.raw
 }
 
-// fill puts n empty files m00000… into a folder, faster than one by one.
+// fill puts n files m00000… of two bytes into a folder, faster than one by one.
 func (f *fixture) fill(path string, n int) {
 	f.t.Helper()
 	folder := f.stat(path).Place.Root.ID
-	first := f.put(path+"/m00000", "")
+	first := f.put(path+"/m00000", "xx")
 	f.sql(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?2 - 1)
 INSERT INTO files (namespace_id, folder_id, name, name_key, blob_id, size, version, created_at, modified_at)
 SELECT o.namespace_id, ?1, printf('m%05d', i), printf('m%05d', i), o.blob_id, o.size, o.version || '-' || i, o.created_at, o.modified_at
 FROM n CROSS JOIN files o WHERE o.id = ?3`, folder, n, first.Place.Root.ID)
 	f.sql(`UPDATE blobs SET refs = (SELECT count(*) FROM files WHERE blob_id = blobs.id)`)
+	f.sql(`UPDATE storage_usage SET bytes = (SELECT coalesce(sum(size), 0) FROM files WHERE namespace_id = storage_usage.namespace_id)`)
 }
 
 // chain makes nested folders in a folder, faster than one by one.
