@@ -1,0 +1,152 @@
+package store_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"holdfast/blob"
+	"holdfast/store"
+)
+
+func TestCollectGarbage(t *testing.T) {
+	f := newFixture(t)
+	f.put("/f", strings.Repeat("x", 100))
+	f.put("/f", strings.Repeat("y", 100))
+	f.advance(15*time.Minute - time.Microsecond)
+	collect := func() int {
+		n, err := f.CollectGarbage(t.Context())
+		must(t, err)
+		return n
+	}
+	wantEqual(t, "removed before 15 minutes", collect(), 0)
+	wantEqual(t, "objects", f.objects(), 2)
+	f.advance(time.Microsecond)
+	wantEqual(t, "removed after 15 minutes", collect(), 1)
+	wantEqual(t, "objects", f.objects(), 1)
+	wantEqual(t, "garbage", f.rows("garbage"), 0)
+	wantEqual(t, "content", f.read("/f"), strings.Repeat("y", 100))
+	wantEqual(t, "removed again", collect(), 0)
+}
+
+func TestRemoveOrphans(t *testing.T) {
+	f := newFixture(t)
+	f.put("/f", strings.Repeat("x", 100))
+	f.put("/g", strings.Repeat("y", 100))
+	f.remove("/g") // garbage, not an orphan
+	orphan := blob.NewKey()
+	must(t, f.o.Blobs.Put(t.Context(), orphan, strings.NewReader("lost"), 4))
+	written := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	f.setModified(written)
+	sweep := func(age time.Duration) int {
+		f.clock.Store(written.Add(age).UnixMicro())
+		n, err := f.RemoveOrphans(t.Context())
+		must(t, err)
+		return n
+	}
+	wantEqual(t, "removed before a day", sweep(24*time.Hour-time.Microsecond), 0)
+	wantEqual(t, "objects", f.objects(), 3)
+	wantEqual(t, "removed after a day", sweep(24*time.Hour), 1)
+	wantEqual(t, "objects", f.objects(), 2)
+	_, err := f.o.Blobs.Stat(t.Context(), orphan)
+	wantError(t, err, blob.ErrNotExist)
+	_, err = f.o.Blobs.Stat(t.Context(), blob.EmptyKey)
+	must(t, err)
+	wantEqual(t, "content", f.read("/f"), strings.Repeat("x", 100))
+}
+
+// setModified makes all objects as old as it says.
+func (f *fixture) setModified(at time.Time) {
+	f.t.Helper()
+	root := filepath.Join(filepath.Dir(strings.TrimPrefix(f.o.DB, "sqlite:")), "blobs")
+	must(f.t, filepath.WalkDir(root, func(path string, _ os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return os.Chtimes(path, at, at)
+	}))
+}
+
+// TestSharedEmpty: the shared object is made once when it is missing, and not at
+// all when lock-null resources have objects of their own.
+func TestSharedEmpty(t *testing.T) {
+	for _, owned := range []bool{false, true} {
+		f := newFixture(t, func(o *store.Options) { o.OwnedEmpties = owned })
+		_, err := f.o.Blobs.Stat(t.Context(), blob.EmptyKey)
+		if owned {
+			wantError(t, err, blob.ErrNotExist)
+			continue
+		}
+		must(t, err)
+		must(t, f.o.Blobs.Delete(t.Context(), blob.EmptyKey))
+		f.reopen()
+		_, err = f.o.Blobs.Stat(t.Context(), blob.EmptyKey)
+		must(t, err)
+	}
+}
+
+// TestCheckFinds: every kind of fault that Check knows is found, each alone.
+func TestCheckFinds(t *testing.T) {
+	for _, c := range []struct{ name, fault, want string }{
+		{"a missing root", `UPDATE folders SET detached_at = 1 WHERE parent_id IS NULL`, "has 0 root folders"},
+		{"a user without a workspace", `INSERT INTO users (name, name_key) VALUES ('x', 'x')`, "user x has no workspace"},
+		{"a workspace without an owner", `DELETE FROM users`, "has no owner"},
+		{"a folder in another workspace", `UPDATE folders SET namespace_id = 99 WHERE name = 'd'`, "is in another workspace than its parent"},
+		{"a file in another workspace", `UPDATE files SET namespace_id = 99 WHERE name = 'f'`, "is in another workspace than its folder"},
+		{"a cycle", `UPDATE folders SET parent_id = id WHERE name = 'd'`, "is not below any root"},
+		{"a file and a folder of one name", `UPDATE files SET name = 'e', name_key = 'e' WHERE name = 'f'`, "have one name"},
+		{"a wrong number of references", `UPDATE blobs SET refs = refs + 1`, "references, found 1"},
+		{"a wrong size", `UPDATE files SET size = size + 1 WHERE name = 'g'`, "its blob"},
+		{"lost data", `DELETE FROM blob_data`, "neither or both of object and data"},
+		{"cut data", `UPDATE blob_data SET data = x''`, "its data 0"},
+		{"garbage in use", `INSERT INTO garbage (object_key, dropped_at) SELECT object_key, 0 FROM blobs WHERE object_key IS NOT NULL`, "is garbage and in use"},
+		{"a wrong usage", `UPDATE storage_usage SET bytes = bytes + 1`, "its usage says"},
+		{"forgotten properties of a folder", `UPDATE folders SET has_props = 1 WHERE name = 'd'`, "says it has properties: 1"},
+		{"hidden properties of a file", `UPDATE files SET has_props = 0 WHERE name = 'g'`, "says it has properties: 0"},
+		{"a lock in another workspace", `UPDATE files SET namespace_id = 99 WHERE name = 'g'`, "is rooted in another workspace"},
+		{"a lock with a wrong id path", `UPDATE resource_locks SET ancestry = '/1/2/'`, "has the id path /1/2/"},
+		{"a wrong name key", `UPDATE files SET name_key = 'z' WHERE name = 'g'`, "has a key that is not its name's"},
+		{"a name that is not allowed", `UPDATE files SET name = 'a/b', name_key = 'a/b' WHERE name = 'g'`, "has a name that is not allowed"},
+		{"no name", `UPDATE files SET name = '', name_key = '' WHERE name = 'g'`, "has no name"},
+		{"a missing object", `UPDATE blobs SET object_key = 'no/such' WHERE object_key IS NOT NULL`, "is missing"},
+		{"an object of another size", `UPDATE blobs SET size = 1 WHERE object_key IS NOT NULL`, "says 1"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := newFixture(t)
+			f.mkdir("/d")
+			f.mkdir("/d/e")
+			f.put("/d/f", strings.Repeat("x", 100))
+			f.put("/g", "inline")
+			f.setProp("/g", "a", "1")
+			f.lock("/g", "resource")
+			f.clean()
+			whole := f.backup()
+			f.sql(c.fault)
+			var faults []string
+			must(t, f.Check(t.Context(), func(fault string) { faults = append(faults, fault) }))
+			if !strings.Contains(strings.Join(faults, "\n"), c.want) {
+				t.Errorf("faults %q, want one with %q", faults, c.want)
+			}
+			f.restore(whole)
+		})
+	}
+}
+
+// backup and restore undo a fault, since every test ends with a check.
+func (f *fixture) backup() string {
+	f.t.Helper()
+	path := filepath.Join(f.t.TempDir(), "backup")
+	f.sql(`VACUUM INTO ?`, path)
+	return path
+}
+
+func (f *fixture) restore(path string) {
+	f.t.Helper()
+	must(f.t, f.Close())
+	must(f.t, f.raw.Close())
+	f.raw = nil
+	must(f.t, os.Rename(path, strings.TrimPrefix(f.o.DB, "sqlite:")))
+	f.open()
+}
