@@ -100,19 +100,39 @@ func (r *roomReader) Read(p []byte) (int, error) {
 func (t *tx) addBlob(b *body) (int64, error) {
 	if b.object.Key == blob.EmptyKey {
 		return t.insert(`INSERT INTO blobs (object_key, size, sha256, refs, created_at) VALUES (?, 0, ?, 1, ?)
-ON CONFLICT (object_key) DO UPDATE SET refs = refs + 1`, blob.EmptyKey, emptySum[:], micros(t.now))
+ON CONFLICT (object_key) WHERE object_key IS NOT NULL DO UPDATE SET refs = refs + 1`, blob.EmptyKey, emptySum[:], micros(t.now))
 	}
 	id, err := t.insert(`INSERT INTO blobs (object_key, size, sha256, refs, created_at) VALUES (?, ?, ?, 1, ?)`,
 		null(b.object.Key), b.object.Size, b.object.SHA256[:], micros(t.now))
 	if err != nil || !b.inline {
 		return id, err
 	}
-	data := b.data
-	if data == nil {
-		data = []byte{} // nil would be NULL
-	}
-	_, err = t.exec(`INSERT INTO blob_data (blob_id, data) VALUES (?, ?)`, id, data)
+	_, err = t.exec(`INSERT INTO blob_data (blob_id, data) VALUES (?, ?)`, id, b.bytes())
 	return id, err
+}
+
+// rewriteBlob writes over inline content that one file alone refers to, and
+// reports whether it could. Whoever reads has taken the old content out of the
+// database whole.
+func (t *tx) rewriteBlob(id int64, b *body) (bool, error) {
+	if !b.inline {
+		return false, nil
+	}
+	n, err := t.exec(`UPDATE blobs SET size = ?, sha256 = ?, created_at = ? WHERE id = ? AND refs = 1 AND object_key IS NULL`,
+		b.object.Size, b.object.SHA256[:], micros(t.now), id)
+	if err != nil || n == 0 {
+		return false, err
+	}
+	_, err = t.exec(`UPDATE blob_data SET data = ? WHERE blob_id = ?`, b.bytes(), id)
+	return true, err
+}
+
+// bytes is inline content as the database takes it: nil would be NULL.
+func (b *body) bytes() []byte {
+	if b.data == nil {
+		return []byte{}
+	}
+	return b.data
 }
 
 // dropBlob takes n references away. With the last one the row goes, and its

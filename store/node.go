@@ -152,27 +152,45 @@ func (t *tx) rootNode(space *space) (*Node, error) {
 
 // scanNode reads the columns of a node whose parent is known.
 func scanNode(scan func(...any) error, namespace int64, parent lockns.Place, parentID int64) (*Node, error) {
-	n := &Node{namespace: namespace, parent: parentID}
-	var (
-		folder            bool
-		id                int64
-		version           string
-		contentType       sql.NullString
-		created, modified int64
-	)
-	err := scan(&folder, &id, &n.Name, &n.Size, &version, &contentType, &n.blob, &n.hasProps, &created, &modified)
-	if err != nil {
+	var row nodeRow
+	if err := scan(row.dest()...); err != nil {
 		return nil, err
 	}
-	n.ContentType = contentType.String
-	n.Created, n.Modified = fromMicros(created), fromMicros(modified)
-	if folder {
-		n.Place = parent.Folder(id)
-		return n, nil
+	n := row.node(namespace, parent, parentID)
+	return &n, nil
+}
+
+// nodeRow takes the columns of a node; a listing scans every row into the same
+// one.
+type nodeRow struct {
+	folder, hasProps  bool
+	id, size, blob    int64
+	created, modified int64
+	name              string
+	version           sql.RawBytes
+	contentType       sql.NullString
+}
+
+func (r *nodeRow) dest() []any {
+	return []any{
+		&r.folder, &r.id, &r.name, &r.size, &r.version, &r.contentType, &r.blob, &r.hasProps, &r.created, &r.modified,
 	}
-	n.Place = parent.File(id)
-	n.ETag = etag(version)
-	return n, nil
+}
+
+// node is the row last scanned.
+func (r *nodeRow) node(namespace int64, parent lockns.Place, parentID int64) Node {
+	n := Node{
+		Name: r.name, Size: r.size, ContentType: r.contentType.String,
+		Created: fromMicros(r.created), Modified: fromMicros(r.modified),
+		namespace: namespace, parent: parentID, blob: r.blob, hasProps: r.hasProps,
+	}
+	if r.folder {
+		n.Place = parent.Folder(r.id)
+		return n
+	}
+	n.Place = parent.File(r.id)
+	n.ETag = etag(string(r.version))
+	return n
 }
 
 // etag is the strong entity tag of a version.

@@ -84,37 +84,52 @@ func (t *tx) admitPut(target Target, size int64, c Claim) (*spot, int64, error) 
 
 // putFile writes the rows of a file's new content.
 func (t *tx) putFile(sp *spot, b *body, contentType string) (Node, error) {
-	blobID, err := t.addBlob(b)
-	if err != nil {
-		return Node{}, err
-	}
 	n := Node{
 		Name: sp.target.Path.Base(), Size: b.object.Size, ContentType: contentType,
-		Created: t.now, Modified: t.now, namespace: sp.id, parent: sp.parentID, blob: blobID,
+		Created: t.now, Modified: t.now, namespace: sp.id, parent: sp.parentID,
 	}
 	version := uuid.NewString()
 	n.ETag = etag(version)
-	if sp.node == nil {
-		id, err := t.insert(`INSERT INTO files (namespace_id, folder_id, name, name_key, blob_id, size, version, content_type, created_at, modified_at)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, sp.id, sp.parentID, n.Name, NameKey(n.Name), blobID, n.Size, version, null(contentType), micros(t.now), micros(t.now))
-		if err != nil {
-			return n, err
-		}
-		n.Place = sp.parent.File(id)
-		if err := t.touchFolder(sp.space, sp.parentID); err != nil {
-			return n, err
-		}
-		return n, t.written(sp.space, n.Size)
+	if sp.node != nil {
+		return t.overwrite(sp, n, b, version)
 	}
-	old := sp.node
-	n.Place, n.Name, n.Created, n.hasProps = old.Place, old.Name, old.Created, old.hasProps
-	_, err = t.exec(`UPDATE files SET blob_id = ?, size = ?, version = ?, content_type = ?, modified_at = ? WHERE id = ?`,
-		blobID, n.Size, version, null(contentType), micros(t.now), n.Place.Root.ID)
+	var err error
+	if n.blob, err = t.addBlob(b); err != nil {
+		return n, err
+	}
+	id, err := t.insert(`INSERT INTO files (namespace_id, folder_id, name, name_key, blob_id, size, version, content_type, created_at, modified_at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, sp.id, sp.parentID, n.Name, NameKey(n.Name), n.blob, n.Size, version, null(contentType), micros(t.now), micros(t.now))
 	if err != nil {
 		return n, err
 	}
-	if err := t.dropBlob(old.blob, 1); err != nil {
+	n.Place = sp.parent.File(id)
+	if err := t.touchFolder(sp.space, sp.parentID); err != nil {
 		return n, err
+	}
+	return n, t.written(sp.space, n.Size)
+}
+
+// overwrite gives an existing file the content of n. Identity, name, time of
+// creation and properties stay.
+func (t *tx) overwrite(sp *spot, n Node, b *body, version string) (Node, error) {
+	old := sp.node
+	n.Place, n.Name, n.Created, n.hasProps = old.Place, old.Name, old.Created, old.hasProps
+	rewritten, err := t.rewriteBlob(old.blob, b)
+	if n.blob = old.blob; err == nil && !rewritten {
+		n.blob, err = t.addBlob(b)
+	}
+	if err != nil {
+		return n, err
+	}
+	_, err = t.exec(`UPDATE files SET blob_id = ?, size = ?, version = ?, content_type = ?, modified_at = ? WHERE id = ?`,
+		n.blob, n.Size, version, null(n.ContentType), micros(t.now), n.Place.Root.ID)
+	if err != nil {
+		return n, err
+	}
+	if !rewritten {
+		if err := t.dropBlob(old.blob, 1); err != nil {
+			return n, err
+		}
 	}
 	sp.regrows = true
 	return n, t.written(sp.space, n.Size-old.Size)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
+	"sync"
 
 	"holdfast/blob"
 	"holdfast/lockns"
@@ -94,7 +96,8 @@ func (s *Store) Usage(ctx context.Context, ws lockns.Workspace) (u Usage, err er
 // than limit entries (limit > 0) it returns ErrTooMany before the first call.
 // An error of fn ends the walk and is returned.
 //
-// Members are read in pages; what changes meanwhile may or may not be seen.
+// An Entry's Path is valid until fn returns. Members are read in pages; what
+// changes meanwhile may or may not be seen.
 func (s *Store) Walk(ctx context.Context, target Target, depth int, want Want, limit int, fn func(Entry) error) error {
 	w := &walker{s: s, ctx: ctx, ws: target.Workspace, depth: depth, want: want, fn: fn}
 	var start Entry
@@ -178,33 +181,50 @@ type walker struct {
 	fn    func(Entry) error
 }
 
+// pages keeps the memory of pages for the next ones.
+var pages = sync.Pool{New: func() any { return new([]Entry) }}
+
 func (w *walker) members(folder Entry) error {
+	page := pages.Get().(*[]Entry)
+	defer func() {
+		clear((*page)[:cap(*page)])
+		pages.Put(page)
+	}()
+	// One path serves all members: only its last name changes.
+	path := append(make(Path, 0, len(folder.Path)+1), folder.Path...)
+	path = append(path, "")
 	cur := cursor{folders: true}
 	for !cur.done {
-		var page []Entry
 		err := w.s.snapshot(w.ctx, func(t *tx) (err error) {
-			page, cur, err = t.page(w.ws, folder, cur, w.want)
+			*page, cur, err = t.page(w.ws, folder, cur, w.want, *page)
 			return err
 		})
 		if errors.Is(err, ErrNotFound) {
-			return nil // the workspace or folder went meanwhile
+			return nil // the workspace went meanwhile
 		}
 		if err != nil {
 			return err
 		}
-		for _, e := range page {
-			if err := w.fn(e); err != nil {
-				return err
-			}
-			if w.depth != DepthInfinity || !e.IsFolder() {
-				continue
-			}
-			if err := w.members(e); err != nil {
+		for _, e := range *page {
+			path[len(path)-1] = e.Name
+			e.Path = path
+			if err := w.handOn(e); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// handOn hands on an entry and, if the walk goes there, what is below it.
+func (w *walker) handOn(e Entry) error {
+	if err := w.fn(e); err != nil {
+		return err
+	}
+	if w.depth != DepthInfinity || !e.IsFolder() {
+		return nil
+	}
+	return w.members(e)
 }
 
 // cursor is where the next page of a folder starts: first its folders, then its
@@ -220,17 +240,17 @@ const (
 	selectFiles   = `SELECT f.name_key, ` + fileColumns + ` FROM files f WHERE f.folder_id = ? AND f.name_key > ? ORDER BY f.name_key LIMIT ?`
 )
 
-// page reads the next members of a folder, of one kind, and says where the page
-// after it starts.
-func (t *tx) page(ws lockns.Workspace, folder Entry, cur cursor, want Want) ([]Entry, cursor, error) {
+// page reads the next members of a folder, of one kind, into the memory of an
+// earlier page, and says where the page after it starts. Paths are not set.
+func (t *tx) page(ws lockns.Workspace, folder Entry, cur cursor, want Want, page []Entry) ([]Entry, cursor, error) {
 	sp, err := t.space(ws)
 	if err != nil {
-		return nil, cur, err
+		return page, cur, err
 	}
 	for {
-		page, last, err := t.batch(sp, folder, cur)
-		if err != nil {
-			return nil, cur, err
+		var last string
+		if page, last, err = t.batch(sp, folder, cur, page[:0]); err != nil {
+			return page, cur, err
 		}
 		next := cursor{folders: cur.folders, after: last}
 		if len(page) < pageRows {
@@ -244,19 +264,20 @@ func (t *tx) page(ws lockns.Workspace, folder Entry, cur cursor, want Want) ([]E
 }
 
 // batch reads up to pageRows members and the name key of the last.
-func (t *tx) batch(sp *space, folder Entry, cur cursor) (page []Entry, last string, err error) {
+func (t *tx) batch(sp *space, folder Entry, cur cursor, page []Entry) (_ []Entry, last string, err error) {
 	query := selectFiles
 	if cur.folders {
 		query = selectFolders
 	}
 	id := sp.folderID(&folder.Node)
+	var row nodeRow
+	dest := append([]any{&last}, row.dest()...)
 	err = t.rows(query, []any{id, cur.after, pageRows}, func(scan func(...any) error) error {
-		withKey := func(dest ...any) error { return scan(append([]any{&last}, dest...)...) }
-		n, err := scanNode(withKey, sp.id, folder.Place, id)
-		if err == nil {
-			page = append(page, Entry{Node: *n, Path: folder.Path.Join(n.Name)})
+		if err := scan(dest...); err != nil {
+			return err
 		}
-		return err
+		page = append(page, Entry{Node: row.node(sp.id, folder.Place, id)})
+		return nil
 	})
 	return page, last, err
 }
@@ -264,34 +285,35 @@ func (t *tx) batch(sp *space, folder Entry, cur cursor) (page []Entry, last stri
 // fill adds what is wanted to a page: one query for properties and one for
 // locks, whatever its length.
 func (t *tx) fill(sp *space, folder Entry, page []Entry, from cursor, to string, want Want) error {
-	at := make(map[lockns.Root]int, len(page))
-	if want.Props || want.Locks {
-		for i, e := range page {
-			at[e.Place.Root] = i
-		}
-	}
 	id := sp.folderID(&folder.Node)
-	if want.Props {
-		if err := t.fillProps(page, at, id, from, to); err != nil {
+	if want.Props && slices.ContainsFunc(page, func(e Entry) bool { return e.hasProps }) {
+		if err := t.fillProps(page, id, from, to); err != nil {
 			return err
 		}
 	}
 	if want.Locks {
-		return t.fillLocks(sp, folder, page, at, id, from, to)
+		return t.fillLocks(sp, folder, page, id, from, to)
 	}
 	return nil
 }
 
-func (t *tx) fillProps(page []Entry, at map[lockns.Root]int, id int64, from cursor, to string) error {
+// index finds the entries of a page by identity.
+func index(page []Entry) map[lockns.Root]int {
+	at := make(map[lockns.Root]int, len(page))
+	for i, e := range page {
+		at[e.Place.Root] = i
+	}
+	return at
+}
+
+func (t *tx) fillProps(page []Entry, id int64, from cursor, to string) error {
 	kind, query := lockns.FileRoot, `SELECT f.id, p.namespace, p.name, p.value FROM files f CROSS JOIN properties p ON p.file_id = f.id
 WHERE f.folder_id = ? AND f.name_key > ? AND f.name_key <= ? AND f.has_props = 1 ORDER BY p.id`
 	if from.folders {
 		kind, query = lockns.FolderRoot, `SELECT f.id, p.namespace, p.name, p.value FROM folders f CROSS JOIN properties p ON p.folder_id = f.id
 WHERE f.parent_id = ? AND f.name_key > ? AND f.name_key <= ? AND f.has_props = 1 ORDER BY p.id`
 	}
-	if !hasProps(page) {
-		return nil
-	}
+	at := index(page)
 	return t.rows(query, []any{id, from.after, to}, func(scan func(...any) error) error {
 		var owner int64
 		var p Property
@@ -305,24 +327,15 @@ WHERE f.parent_id = ? AND f.name_key > ? AND f.name_key <= ? AND f.has_props = 1
 	})
 }
 
-func hasProps(page []Entry) bool {
-	for _, e := range page {
-		if e.hasProps {
-			return true
-		}
-	}
-	return false
-}
-
 // fillLocks gives each entry the locks it inherits and those rooted on it. A
 // folder without a lock below costs one look into the index.
-func (t *tx) fillLocks(sp *space, folder Entry, page []Entry, at map[lockns.Root]int, id int64, from cursor, to string) error {
+func (t *tx) fillLocks(sp *space, folder Entry, page []Entry, id int64, from cursor, to string) error {
 	above, err := t.covering(sp, folder.Place)
 	if err != nil {
 		return err
 	}
-	for i := range page {
-		for _, l := range above {
+	for _, l := range above {
+		for i := range page {
 			if l.Covers(page[i].Place) {
 				page[i].Locks = append(page[i].Locks, l)
 			}
@@ -343,6 +356,7 @@ ON l.namespace_id = ? AND l.root_kind = 'folder' AND l.root_folder_id = f.id
 WHERE f.parent_id = ? AND f.name_key > ? AND f.name_key <= ?` + activeLocks
 	}
 	locks, err := t.lockRows(query, sp.id, id, from.after, to, micros(t.now))
+	at := index(page)
 	for _, l := range locks {
 		if i, ok := at[l.Place.Root]; ok {
 			page[i].Locks = append(page[i].Locks, l)

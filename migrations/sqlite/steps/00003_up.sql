@@ -33,12 +33,15 @@ INSERT INTO storage_usage (namespace_id) SELECT id FROM resource_lock_namespaces
 -- lies in the body store under object_key, or in blob_data when there is none.
 CREATE TABLE blobs (
     id         INTEGER PRIMARY KEY AUTOINCREMENT,
-    object_key TEXT NULL UNIQUE,
+    object_key TEXT NULL,
     size       INTEGER NOT NULL CHECK (size >= 0),
     sha256     BLOB NOT NULL,
     refs       INTEGER NOT NULL CHECK (refs >= 0),
     created_at INTEGER NOT NULL
 ) STRICT;
+
+-- Inline content, the most frequent, needs no entry.
+CREATE UNIQUE INDEX blobs_object ON blobs (object_key) WHERE object_key IS NOT NULL;
 
 CREATE TABLE blob_data (
     blob_id INTEGER PRIMARY KEY REFERENCES blobs (id) ON DELETE CASCADE,
