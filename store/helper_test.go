@@ -48,7 +48,9 @@ func newFixture(t *testing.T, adjust ...func(*store.Options)) *fixture {
 	for _, a := range adjust {
 		a(&f.o)
 	}
-	must(t, os.WriteFile(strings.TrimPrefix(f.o.DB, "sqlite:"), newest(), 0o600))
+	if path := strings.TrimPrefix(f.o.DB, "sqlite:"); !exists(path) {
+		must(t, os.WriteFile(path, newest(), 0o600))
+	}
 	f.open()
 	f.user = f.addUser("ada")
 	t.Cleanup(func() {
@@ -62,23 +64,38 @@ func newFixture(t *testing.T, adjust ...func(*store.Options)) *fixture {
 	return f
 }
 
-// newest is an empty database of the newest version. Migrating takes longer than
-// most tests do, so it happens once.
-var newest = sync.OnceValue(func() []byte {
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// newest and oldest are empty databases of the newest version and of the first.
+// Migrating takes longer than most tests do, so it happens once.
+var (
+	newest = sync.OnceValue(func() []byte { return empty(0) })
+	oldest = sync.OnceValue(func() []byte { return empty(2) })
+)
+
+// empty is an empty database some migrations back from the newest.
+func empty(back int) []byte {
 	dir, err := os.MkdirTemp("", "holdfast-store-")
-	if err == nil {
-		defer os.RemoveAll(dir)
-		_, err = store.Migrate(context.Background(), "sqlite:"+filepath.Join(dir, "db"), true)
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "db")
+	for i := 0; err == nil && i <= back; i++ {
+		_, err = store.Migrate(context.Background(), "sqlite:"+path, i == 0)
 	}
 	var data []byte
 	if err == nil {
-		data, err = os.ReadFile(filepath.Join(dir, "db"))
+		data, err = os.ReadFile(path)
 	}
 	if err != nil {
 		panic(err)
 	}
 	return data
-})
+}
 
 // number reads one number straight from the database, as another program would.
 func (f *fixture) number(query string, args ...any) int64 {

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -157,6 +159,9 @@ func upNamespaces(m *migration) error {
 	if err := m.refuse(v0Faults...); err != nil {
 		return err
 	}
+	if err := m.sameUsers(); err != nil {
+		return err
+	}
 	if err := m.run("00002_1_tables"); err != nil {
 		return err
 	}
@@ -176,7 +181,7 @@ func upNamespaces(m *migration) error {
 			return err
 		}
 	}
-	if err := m.refuse(`SELECT 'a file and a folder are both called ' || f.name FROM files_new f JOIN folders_new d ON d.parent_id = f.folder_id AND d.name_key = f.name_key`); err != nil {
+	if err := m.refuse(sameNames...); err != nil {
 		return err
 	}
 	if err := m.ancestries(); err != nil {
@@ -213,22 +218,35 @@ ELSE 1 END`,
 	`SELECT 'locks share a token: ' || group_concat(id) FROM resource_locks GROUP BY token HAVING count(*) > 1`,
 }
 
-// keys fills in name_key, which SQL cannot compute.
-func (m *migration) keys(table, column string, key func(string) string) error {
-	rows, err := m.tx.QueryContext(m.ctx, `SELECT id, `+column+` FROM `+table)
+// sameNames select members of one folder that have one name key.
+var sameNames = []string{
+	`SELECT 'folders ' || min(id) || ' and ' || max(id) || ' have one name' FROM folders_new WHERE parent_id IS NOT NULL GROUP BY parent_id, name_key HAVING count(*) > 1`,
+	`SELECT 'files ' || min(id) || ' and ' || max(id) || ' have one name' FROM files_new GROUP BY folder_id, name_key HAVING count(*) > 1`,
+	`SELECT 'file ' || f.id || ' and folder ' || d.id || ' have one name' FROM files_new f JOIN folders_new d ON d.parent_id = f.folder_id AND d.name_key = f.name_key`,
+}
+
+// sameUsers refuses users whose names differ by case alone. Only migration 3
+// gives users a key, but by then the model of locks would have changed already.
+func (m *migration) sameUsers() error {
+	names, err := m.names("users", "name")
 	if err != nil {
 		return err
 	}
-	names := map[int64]string{}
-	for rows.Next() {
-		var id int64
-		var name string
-		if err := rows.Scan(&id, &name); err != nil {
-			return errors.Join(err, rows.Close())
+	first := map[string]int64{}
+	for _, id := range slices.Sorted(maps.Keys(names)) {
+		key := userKey(names[id])
+		if other, ok := first[key]; ok {
+			return fmt.Errorf("users %d and %d have one name", other, id)
 		}
-		names[id] = name
+		first[key] = id
 	}
-	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+	return nil
+}
+
+// keys fills in name_key, which SQL cannot compute.
+func (m *migration) keys(table, column string, key func(string) string) error {
+	names, err := m.names(table, column)
+	if err != nil {
 		return err
 	}
 	for id, name := range names {
@@ -237,6 +255,25 @@ func (m *migration) keys(table, column string, key func(string) string) error {
 		}
 	}
 	return nil
+}
+
+// names reads a column of texts by id.
+func (m *migration) names(table, column string) (names map[int64]string, err error) {
+	rows, err := m.tx.QueryContext(m.ctx, `SELECT id, `+column+` FROM `+table)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	names = map[int64]string{}
+	for rows.Next() {
+		var id int64
+		var name string
+		if err := rows.Scan(&id, &name); err != nil {
+			return nil, err
+		}
+		names[id] = name
+	}
+	return names, rows.Err()
 }
 
 // ancestries fills in the id paths of the lock roots.

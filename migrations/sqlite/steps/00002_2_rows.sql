@@ -51,3 +51,9 @@ SELECT l.id, l.token,
        CASE l.shared WHEN 1 THEN 'shared' ELSE 'exclusive' END,
        'webdav', l.owner_id, l.owner_info, l.path, l.timeout_at, l.created_at
 FROM resource_locks l;
+
+UPDATE sqlite_sequence SET seq = max(seq, coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'resource_locks'), 0))
+WHERE name = 'resource_locks_new';
+INSERT INTO sqlite_sequence (name, seq)
+SELECT 'resource_locks_new', seq FROM sqlite_sequence
+WHERE name = 'resource_locks' AND NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'resource_locks_new');
