@@ -68,23 +68,30 @@ func TestCopyBigTree(t *testing.T) {
 
 // TestCopyBigTreeRefused: what refuses a big copy late leaves nothing behind.
 func TestCopyBigTreeRefused(t *testing.T) {
+	f := newFixture(t)
+	f.bigTree("/d")
+	f.chain("/", deepPath(126))
 	for _, c := range []struct {
 		name   string
-		meddle func(*fixture) // while the copy is built
+		to     string
+		meddle func(dir string) // while the copy is built
 		check  func(*testing.T, error)
 	}{
-		{"a lock comes meanwhile", func(f *fixture) { f.lock("/dst", lockns.Resource) }, func(t *testing.T, err error) {
-			var refusal *lockns.LockedError
-			wantEqual(t, "refused by locks", errors.As(err, &refusal), true)
+		{"a lock comes meanwhile", "/a", func(dir string) { f.lock(dir, lockns.Resource) }, func(t *testing.T, err error) {
+			wantLocked(t, err, f.tokens("/a")...)
 		}},
-		{"the parent goes meanwhile", func(f *fixture) { f.remove("/dst") }, func(t *testing.T, err error) { wantError(t, err, store.ErrNoParent) }},
-		{"the source goes meanwhile", func(f *fixture) { f.remove("/d") }, func(t *testing.T, err error) { wantError(t, err, store.ErrNotFound) }},
-		{"the quota shrinks meanwhile", func(f *fixture) { f.setQuota(1) }, func(t *testing.T, err error) { wantError(t, err, store.ErrQuota) }},
+		{"the parent goes meanwhile", "/b", f.remove, func(t *testing.T, err error) { wantError(t, err, store.ErrNoParent) }},
+		{"too deep", deepPath(126).String(), func(string) {}, func(t *testing.T, err error) { wantError(t, err, store.ErrTooDeep) }},
+		{"the quota shrinks meanwhile", "/c", func(string) { f.setQuota(1) }, func(t *testing.T, err error) {
+			wantError(t, err, store.ErrQuota)
+			f.setQuota(0)
+		}},
+		{"the source goes meanwhile", "/e", func(string) { f.remove("/d") }, func(t *testing.T, err error) { wantError(t, err, store.ErrNotFound) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			f := newFixture(t)
-			f.bigTree("/d")
-			f.mkdir("/dst")
+			if len(c.to) == 2 {
+				f.mkdir(c.to)
+			}
 			queued := 0
 			f.SetHook(func(_ context.Context, p store.Point) error {
 				if p != store.Queued {
@@ -92,27 +99,21 @@ func TestCopyBigTreeRefused(t *testing.T) {
 				}
 				if queued++; queued == 3 { // admitted, begun, now the first chunk
 					f.SetHook(nil)
-					c.meddle(f)
+					c.meddle(c.to)
 				}
 				return nil
 			})
-			_, err := f.Copy(t.Context(), f.at("/d"), f.at("/dst/new"), store.CopyOptions{}, f.me())
+			_, err := f.Copy(t.Context(), f.at("/d"), f.at(c.to+"/new"), store.CopyOptions{}, f.me())
+			f.SetHook(nil)
 			c.check(t, err)
-			f.gone("/dst/new")
+			f.gone(c.to + "/new")
 			wantEqual(t, "unfinished trees waiting for the purge", f.number(`SELECT count(*) FROM folders WHERE name = 'new' AND detached_at = ?`, f.clock.Load()), 1)
 			f.purge()
 			wantEqual(t, "detached", f.number(`SELECT count(*) FROM folders WHERE detached_at IS NOT NULL`), 0)
 		})
 	}
-	t.Run("too deep", func(t *testing.T) {
-		f := newFixture(t)
-		f.bigTree("/d")
-		f.chain("/", deepPath(126))
-		_, err := f.Copy(t.Context(), f.at("/d"), f.at(deepPath(126).String()+"/x"), store.CopyOptions{}, f.me())
-		wantError(t, err, store.ErrTooDeep)
-		f.purge()
-		wantEqual(t, "folders", f.rows("folders"), 1+3+126)
-	})
+	wantEqual(t, "folders left", f.rows("folders"), 1+126+3) // the root, the chain, and the parents that stayed
+	wantEqual(t, "files left", f.rows("files"), 0)
 }
 
 // TestAbandonedBuild: a copy whose process died is purged an hour after its last

@@ -2,7 +2,9 @@ package store
 
 import (
 	"context"
+	"maps"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -64,4 +66,27 @@ func Waiting() int {
 		}
 	}
 	return n
+}
+
+// Statements are the texts of all statements that the store has prepared so
+// far. No other request may be under way.
+func (s *Store) Statements() []string {
+	all := map[string]bool{}
+	collect := func(c *conn) error {
+		if c != nil {
+			for query := range c.stmts {
+				all[query] = true
+			}
+		}
+		return nil
+	}
+	if err := s.writer.do(context.Background(), collect); err != nil {
+		panic(err)
+	}
+	for range cap(s.readers.idle) {
+		c := <-s.readers.idle
+		_ = collect(c)
+		s.readers.idle <- c
+	}
+	return slices.Sorted(maps.Keys(all))
 }

@@ -1,0 +1,184 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"holdfast/lockns"
+	"holdfast/store"
+)
+
+// background are statements that may read more than they return, each with its
+// reason. A text is matched by its beginning. Check is not among them: it looks
+// at everything, and runs only after the statements were collected.
+var background = map[string]string{
+	`SELECT id, name, display_name, coalesce(password_hash, ''), is_admin, disabled, auth_version, created_at FROM users ORDER BY name_key`: "the list of all users",
+	`SELECT n.workspace_type, n.workspace_id FROM resource_lock_namespaces n
+WHERE EXISTS`: "expiry looks for a workspace that has expired locks, one look-up each",
+	`DELETE FROM resource_locks WHERE namespace_id = ? AND id IN (SELECT id`: "expiry, 500 rows at a time",
+	`DELETE FROM resource_locks WHERE namespace_id = ? AND true`:             "all locks of a workspace end with it",
+}
+
+// everything runs all operations of the store, on each kind of resource, so that
+// each of their statements is prepared.
+func everything(t *testing.T, f *fixture) {
+	ctx := t.Context()
+	bob := f.addUser("bob")
+	f.mkdir("/d")
+	f.mkdir("/d/e")
+	f.put("/d/f", "long enough for an object")
+	f.put("/d/f", "short")
+	f.put("/d/f", "shorter")
+	for _, path := range []string{"/", "/d", "/d/f"} {
+		f.setProp(path, "a", "1")
+		remove := prop("b", "")
+		remove.Remove = true
+		_, err := f.PatchProps(ctx, f.at(path), store.Patch{Props: []store.PropOp{remove}, Modified: new(time.Time)}, f.me())
+		must(t, err)
+		l := f.lock(path, lockns.Resource)
+		_, err = f.RefreshLock(ctx, f.at(path), l.Lock.Token, time.Minute, f.me())
+		must(t, err)
+		for _, depth := range []int{store.DepthZero, store.DepthOne, store.DepthInfinity} {
+			must(t, f.Walk(ctx, f.at(path), depth, store.Want{Props: true, Locks: true}, 1000, func(store.Entry) error { return nil }))
+		}
+		must(t, f.Unlock(ctx, f.at(path), l.Lock.Token, f.me()))
+	}
+	f.read("/d/f")
+	for n := range 18 {
+		_, err := f.Stat(ctx, f.at(deepPath(n+1).String())) // as many levels as one statement takes, and more
+		wantError(t, err, store.ErrNotFound)
+	}
+	null := f.lock("/null", lockns.Resource).Lock
+	_, _, err := f.Put(ctx, f.at("/null"), file("x"), looking{with{f.user.ID, []string{null.Token}}, func(v store.View) { v.Lock(null.Token) }})
+	must(t, err)
+	f.copy("/d", "/copy")
+	f.copy("/d", "/copy")
+	f.copy("/d/f", "/copied")
+	f.move("/copy", "/moved")
+	f.mkdir("/moved/deep")
+	f.move("/copied", "/moved/copied")
+	f.mkdir("/small")
+	f.move("/small", "/moved/deep/small")
+	for _, op := range []string{"copy", "move"} {
+		_, err := f.transferAs(op, f.at("/moved"), at(bob, "/"+op), false, f.me())
+		must(t, err)
+	}
+	f.remove("/d/f")
+	f.remove("/d")
+	_, err = f.SetUser(ctx, "bob", store.UserPatch{DisplayName: &bob.Name, PasswordHash: &bob.Name, Admin: new(bool), Disabled: new(true), Quota: new(int64)})
+	must(t, err)
+	_, err = f.Users(ctx)
+	must(t, err)
+	must(t, f.RemoveUser(ctx, "bob"))
+	f.advance(100 * time.Hour)
+	for _, run := range []func(context.Context) (int, error){f.ExpireLocks, f.Purge, f.CollectGarbage, f.RemoveOrphans} {
+		for n := 1; n > 0; {
+			n, err = run(ctx)
+			must(t, err)
+		}
+	}
+}
+
+// TestNoStatementScans: what a request costs does not grow with what others
+// store. Every step of every statement must be a look-up in an index.
+func TestNoStatementScans(t *testing.T) {
+	f := newFixture(t, func(o *store.Options) { o.LocksPerUser = 1000; o.Quota = 1 << 40 })
+	everything(t, f)
+	f.bigTree("/big")
+	f.copy("/big", "/bigger")
+	used := map[string]bool{}
+	statements := f.Statements()
+	for _, statement := range statements {
+		if control.MatchString(statement) {
+			continue
+		}
+		scans := f.scans(statement)
+		if len(scans) == 0 {
+			continue
+		}
+		allowed := false
+		for start := range background {
+			if strings.HasPrefix(statement, start) {
+				used[start], allowed = true, true
+			}
+		}
+		if !allowed {
+			t.Errorf("%s\nin %s", strings.Join(scans, "\n"), statement)
+		}
+	}
+	for start := range background {
+		if !used[start] {
+			t.Errorf("the exception for %q is not needed", start)
+		}
+	}
+	if len(statements) < 80 {
+		t.Errorf("only %d statements were seen", len(statements))
+	}
+}
+
+var (
+	control  = regexp.MustCompile(`^(BEGIN|COMMIT|ROLLBACK|SAVEPOINT|RELEASE)`)
+	scanStep = regexp.MustCompile(`^SCAN (\S+)`)
+	// A search of all locks of a workspace is a scan in disguise.
+	workspaceLocks = regexp.MustCompile(`resource_locks_\w+ \(namespace_id=\?\)`)
+)
+
+// scans are the steps of a statement that read a whole table, or all locks of a
+// workspace. Common table expressions and subqueries are no tables: what they
+// read has steps of its own.
+func (f *fixture) scans(statement string) (bad []string) {
+	f.t.Helper()
+	var args []any
+	for strings.Count(statement, "?") > len(args) {
+		args = append(args, nil)
+	}
+	rows, err := f.database().Query("EXPLAIN QUERY PLAN "+statement, args...)
+	must(f.t, err)
+	defer rows.Close()
+	for rows.Next() {
+		var id, parent, unused int
+		var step string
+		must(f.t, rows.Scan(&id, &parent, &unused, &step))
+		m := scanStep.FindStringSubmatch(step)
+		if workspaceLocks.MatchString(step) || m != nil && f.isTable(statement, m[1]) {
+			bad = append(bad, step)
+		}
+	}
+	must(f.t, errors.Join(rows.Err(), rows.Close()))
+	return bad
+}
+
+// isTable reports whether a name in a plan is a table's, or its alias.
+func (f *fixture) isTable(statement, name string) bool {
+	switch {
+	case name == "CONSTANT" || strings.HasPrefix(name, "("):
+		return false
+	case strings.Contains(statement, "RECURSIVE "+name+" ("):
+		return false
+	case strings.Contains(statement, ") "+name): // a subquery
+		return false
+	}
+	return true
+}
+
+// TestForeignKeysAreIndexed: deleting a row looks for those that refer to it, and
+// no plan shows that. Every referring column must begin an index.
+func TestForeignKeysAreIndexed(t *testing.T) {
+	f := newFixture(t)
+	rows, err := f.database().Query(`SELECT t.name, k."from" FROM sqlite_master t, pragma_foreign_key_list(t.name) k WHERE t.type = 'table'
+AND NOT EXISTS (SELECT 1 FROM pragma_index_list(t.name) i, pragma_index_info(i.name) c WHERE c.seqno = 0 AND c.name = k."from")
+AND NOT EXISTS (SELECT 1 FROM pragma_table_info(t.name) p WHERE p.pk = 1 AND p.name = k."from")`)
+	must(t, err)
+	defer rows.Close()
+	for rows.Next() {
+		var table, column string
+		must(t, rows.Scan(&table, &column))
+		t.Errorf("no index begins with %s of %s, which a foreign key uses", column, table)
+	}
+	must(t, rows.Err())
+	wantEqual(t, "foreign keys seen", f.number(`SELECT count(*) FROM sqlite_master t, pragma_foreign_key_list(t.name) k WHERE t.type = 'table'`) >= 10, true)
+}
