@@ -23,9 +23,9 @@ lint: ## gofmt, go vet, staticcheck
 	.ci/lint
 
 litmus: ## litmus 0.13 and 0.17 and the lock bomb against the real server
-	.ci/gotest -race -timeout 30m -skip '^TestClient' ./litmus
+	.ci/gotest -race -count 1 -timeout 30m -skip '^TestClient' ./litmus
 clients: ## rclone, davfs2, cadaver and curl against the real server
-	.ci/gotest -race -timeout 30m -run '^TestClient' ./litmus
+	.ci/gotest -race -count 1 -timeout 30m -run '^TestClient' ./litmus
 
 fuzz: ## each fuzz target for FUZZTIME (30s)
 	.ci/fuzz
@@ -36,7 +36,7 @@ bench: ## Holdfast side by side with golang.org/x/net/webdav; BENCHFLAGS=-quick 
 chaos: ## the module's own tests five times in random order on 1, 2 and 4 processors
 	.ci/gotest -race -count 5 -shuffle on -cpu 1,2,4 -timeout 2h $$(go list ./... | grep -v '/litmus$$')
 soak: ## the lock bomb at the size of litmus' own: 20 clients, 20,000 rounds each
-	HOLDFAST_LOCKBOMB=20000 .ci/gotest -timeout 3h -run '^TestLockbomb$$' ./litmus
+	HOLDFAST_LOCKBOMB=20000 .ci/gotest -count 1 -timeout 3h -run '^TestLockbomb$$' ./litmus
 
 clean: ## remove what was built; the cache of outside programs stays
 	rm -rf bin

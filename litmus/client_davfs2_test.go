@@ -125,6 +125,40 @@ func editFile(t *testing.T, d davfs, s *server, name string) {
 	}
 }
 
+// TestClientDavfs2TakesItsLockBack writes to files that davfs2 holds the lock of without knowing, as after
+// a crash: it looks for its own name among the owners and takes that lock's token, so both must come back
+// as they were sent. It also uses the token only if the lock's root is, to the letter, the URI that it
+// would send itself.
+func TestClientDavfs2TakesItsLockBack(t *testing.T) {
+	m := sandbox(t)
+	s := startServer(t, folderBacking(t))
+	d := mountDavfs(t, m, s, "mount")
+	for _, name := range oddNames {
+		t.Run(name, func(t *testing.T) { takeLockBack(t, d, s, name) })
+	}
+	d.unmount(t)
+}
+
+func takeLockBack(t *testing.T, d davfs, s *server, name string) {
+	if err := os.WriteFile(d.file(name), []byte("before"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s.arrives(t, "before", name)
+	eventually(t, "the first lock is given back", func() bool { return s.activeLocks(t, name) == 0 })
+	r := s.do(t, "LOCK", s.dav(name), fmt.Sprintf(lockinfo, d.name), "Depth", "0", "Content-Type", "application/xml")
+	if r.status != 200 {
+		t.Fatalf("LOCK: %d %s", r.status, r.body)
+	}
+	// So that a failure here does not stop the unmount.
+	defer s.do(t, "UNLOCK", s.dav(name), "", "Lock-Token", r.header.Get("Lock-Token"))
+	content := "after the crash: " + name
+	if err := os.WriteFile(d.file(name), []byte(content), 0); err != nil {
+		t.Fatal(err)
+	}
+	s.arrives(t, content, name)
+	eventually(t, "the lock is given back", func() bool { return s.activeLocks(t, name) == 0 })
+}
+
 // TestClientDavfs2TwoMounts mounts the workspace of one user twice, as on a laptop and a desktop: while
 // one has a file open for writing, the other is refused, although both have the same login.
 func TestClientDavfs2TwoMounts(t *testing.T) {

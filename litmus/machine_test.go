@@ -26,13 +26,16 @@ type machine struct {
 	root   string   // the sandbox' root as the test sees it, mounts included
 }
 
+// release names the machine whose programs are those of its own release.
+const release = "release"
+
 // thisMachine has the programs of this machine's own release. The test is skipped, or fails in CI, if
 // one of them is missing.
 func thisMachine(t *testing.T, programs ...string) *machine {
 	t.Helper()
 	needPrograms(t, programs...)
 	folder := t.TempDir()
-	return &machine{name: "release", folder: folder, inside: folder}
+	return &machine{name: release, folder: folder, inside: folder}
 }
 
 // sandboxScript is what the first process of a sandbox does: $1 is the root folder, $2 the test's

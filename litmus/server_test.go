@@ -190,10 +190,11 @@ func hrefs(t *testing.T, body string) []string {
 // eventually waits until the condition holds, for clients that finish their work in the background.
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
+	const patience = 10 * time.Second
+	deadline := time.Now().Add(patience)
 	for !condition() {
 		if time.Now().After(deadline) {
-			t.Fatalf("not after 20 s: %s", what)
+			t.Fatalf("not after %v: %s", patience, what)
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
