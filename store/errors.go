@@ -47,6 +47,11 @@ var (
 	// ErrForeignLock: a lock that cannot leave its workspace stands in the
 	// tree to be moved. It is wrapped beside a *lockns.LockedError.
 	ErrForeignLock = errors.New("store: lock bound to its workspace")
+	// ErrUnavailable: the body store cannot be reached; try again soon.
+	ErrUnavailable = errors.New("store: body store unavailable")
+	// ErrTooManyProps: a resource would have more dead properties, or more
+	// bytes of them, than MaxProps and MaxPropBytes allow.
+	ErrTooManyProps = errors.New("store: too many properties")
 	// ErrBusy: the database is busy with another process; try again soon.
 	ErrBusy = errors.New("store: database busy")
 	// ErrCommitUnknown: the commit failed in a way that leaves open whether it

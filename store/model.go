@@ -13,6 +13,13 @@ const MaxLevels = 128
 // MaxNameBytes is how long one name may be, as sent.
 const MaxNameBytes = 255
 
+// How many dead properties a resource may have, and how many bytes they may
+// take, names and values together. The bytes count as stored content.
+const (
+	MaxProps     = 1024
+	MaxPropBytes = 1 << 20
+)
+
 // Target is a path in a workspace. The path may map to nothing.
 type Target struct {
 	Workspace lockns.Workspace
@@ -67,7 +74,12 @@ type Patch struct {
 // Want says what a Walk reads of each entry besides the node.
 type Want struct {
 	Props bool // dead properties
-	Locks bool // active locks covering it
+	// PropNames limits them to those with one of these local names, whatever
+	// the namespace; nil wants all.
+	PropNames []string
+	// NamesOnly leaves their XML empty.
+	NamesOnly bool
+	Locks     bool // active locks covering it
 }
 
 // Entry is one resource of a Walk.
