@@ -54,9 +54,32 @@ func (s *Store) takeObject(ctx context.Context, r io.Reader, size int64) (*body,
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return nil, fmt.Errorf("%w: %w", ErrNoSpace, err)
 	case err != nil:
-		return nil, fmt.Errorf("store body: %w", err)
+		return nil, unreachable(fmt.Errorf("store body: %w", err))
 	}
 	return &body{object: o, owned: true}, nil
+}
+
+// unreachable names a failure of the body store that may pass. What the body's
+// own reader or the request's context did is not one.
+func unreachable(err error) error {
+	for _, own := range []error{ErrQuota, context.Canceled, context.DeadlineExceeded} {
+		if errors.Is(err, own) {
+			return err
+		}
+	}
+	return fmt.Errorf("%w: %w", ErrUnavailable, err)
+}
+
+// objectReader gives the failures of reading an object their name.
+type objectReader struct{ io.ReadSeekCloser }
+
+// Read implements io.Reader.
+func (r objectReader) Read(p []byte) (int, error) {
+	n, err := r.ReadSeekCloser.Read(p)
+	if err != nil && err != io.EOF && !errors.Is(err, blob.ErrNotExist) {
+		err = unreachable(err)
+	}
+	return n, err
 }
 
 // emptySum is the SHA-256 of nothing.

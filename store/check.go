@@ -84,13 +84,17 @@ WHERE (b.object_key IS NULL) = (d.blob_id IS NULL)`,
 	`SELECT 'blob ' || b.id || ' has size ' || b.size || ', its data ' || length(d.data) FROM blobs b JOIN blob_data d ON d.blob_id = b.id
 WHERE length(d.data) <> b.size`,
 	`SELECT 'object ' || object_key || ' is garbage and in use' FROM garbage JOIN blobs USING (object_key)`,
-	`SELECT 'namespace ' || n.id || ' stores ' || coalesce(sum(f.size), 0) || ' bytes, its usage says ' || u.bytes
-FROM resource_lock_namespaces n LEFT JOIN storage_usage u ON u.namespace_id = n.id LEFT JOIN files f ON f.namespace_id = n.id
-GROUP BY n.id HAVING coalesce(sum(f.size), 0) IS NOT u.bytes`,
-	`SELECT 'folder ' || id || ' says it has properties: ' || has_props FROM folders f
-WHERE has_props <> EXISTS (SELECT 1 FROM properties WHERE folder_id = f.id)`,
-	`SELECT 'file ' || id || ' says it has properties: ' || has_props FROM files f
-WHERE has_props <> EXISTS (SELECT 1 FROM properties WHERE file_id = f.id)`,
+	`WITH stored (namespace_id, bytes) AS (
+SELECT namespace_id, size + props_bytes FROM files UNION ALL SELECT namespace_id, props_bytes FROM folders)
+SELECT 'namespace ' || n.id || ' stores ' || coalesce(sum(s.bytes), 0) || ' bytes, its usage says ' || coalesce(u.bytes, 'nothing')
+FROM resource_lock_namespaces n LEFT JOIN storage_usage u ON u.namespace_id = n.id LEFT JOIN stored s ON s.namespace_id = n.id
+GROUP BY n.id HAVING coalesce(sum(s.bytes), 0) IS NOT u.bytes`,
+	`SELECT 'folder ' || f.id || ' says its properties take ' || f.props_bytes || ' bytes, found ' || found FROM folders f JOIN
+(SELECT d.id, coalesce(sum(octet_length(namespace) + octet_length(p.name) + octet_length(value)), 0) AS found
+FROM folders d LEFT JOIN properties p ON p.folder_id = d.id GROUP BY d.id) s ON s.id = f.id WHERE f.props_bytes <> found`,
+	`SELECT 'file ' || f.id || ' says its properties take ' || f.props_bytes || ' bytes, found ' || found FROM files f JOIN
+(SELECT d.id, coalesce(sum(octet_length(namespace) + octet_length(p.name) + octet_length(value)), 0) AS found
+FROM files d LEFT JOIN properties p ON p.file_id = d.id GROUP BY d.id) s ON s.id = f.id WHERE f.props_bytes <> found`,
 	`SELECT 'lock ' || l.id || ' is rooted in another workspace' FROM resource_locks l
 LEFT JOIN folders d ON d.id = l.root_folder_id LEFT JOIN files f ON f.id = l.root_file_id
 WHERE coalesce(d.namespace_id, f.namespace_id, l.namespace_id) <> l.namespace_id`,

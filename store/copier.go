@@ -64,8 +64,8 @@ func (c *copier) tooDeep(p *pending) error {
 // of statements whatever n.
 func (c *copier) someFiles(p *pending, n int) (int, error) {
 	last, count, bytes := "", 0, int64(0)
-	_, err := c.t.row(`SELECT coalesce(max(name_key), ''), count(*), coalesce(sum(size), 0) FROM
-(SELECT name_key, size FROM files WHERE folder_id = ? AND name_key > ? ORDER BY name_key LIMIT ?)`,
+	_, err := c.t.row(`SELECT coalesce(max(name_key), ''), count(*), coalesce(sum(size + props_bytes), 0) FROM
+(SELECT name_key, size, props_bytes FROM files WHERE folder_id = ? AND name_key > ? ORDER BY name_key LIMIT ?)`,
 		[]any{p.from, p.after, n}, &last, &count, &bytes)
 	if err != nil {
 		return 0, err
@@ -81,8 +81,8 @@ func (c *copier) someFiles(p *pending, n int) (int, error) {
 		query string
 		args  []any
 	}{
-		{`INSERT INTO files (namespace_id, folder_id, name, name_key, blob_id, size, version, content_type, has_props, created_at, modified_at)
-SELECT ?, ?, name, name_key, blob_id, size, ? || id, content_type, has_props, ?, modified_at
+		{`INSERT INTO files (namespace_id, folder_id, name, name_key, blob_id, size, version, content_type, props_bytes, created_at, modified_at)
+SELECT ?, ?, name, name_key, blob_id, size, ? || id, content_type, props_bytes, ?, modified_at
 FROM files WHERE folder_id = ? AND name_key > ? AND name_key <= ? ORDER BY name_key`,
 			[]any{c.namespace, p.to, batch, micros(c.t.now), p.from, p.after, last}},
 		{`UPDATE blobs SET refs = refs + n.n FROM
@@ -92,7 +92,7 @@ WHERE blobs.id = n.blob_id`, []any{p.to, p.after, last}},
 SELECT t.id, p.namespace, p.name, p.value FROM files f
 CROSS JOIN files t ON t.folder_id = ? AND t.name_key = f.name_key
 CROSS JOIN properties p ON p.file_id = f.id
-WHERE f.folder_id = ? AND f.name_key > ? AND f.name_key <= ? AND f.has_props = 1 ORDER BY p.id`,
+WHERE f.folder_id = ? AND f.name_key > ? AND f.name_key <= ? AND f.props_bytes > 0 ORDER BY p.id`,
 			[]any{p.to, p.from, p.after, last}},
 	} {
 		if _, err := c.t.exec(step.query, step.args...); err != nil {
@@ -109,14 +109,14 @@ func (c *copier) someFolders(p *pending, n int) (int, error) {
 	type folder struct {
 		id        int64
 		name, key string
-		hasProps  bool
+		props     int64
 	}
 	parent := *p
 	var found []folder
-	err := c.t.rows(`SELECT id, name, name_key, has_props FROM folders WHERE parent_id = ? AND name_key > ? ORDER BY name_key LIMIT ?`,
+	err := c.t.rows(`SELECT id, name, name_key, props_bytes FROM folders WHERE parent_id = ? AND name_key > ? ORDER BY name_key LIMIT ?`,
 		[]any{p.from, p.after, n}, func(scan func(...any) error) error {
 			var f folder
-			err := scan(&f.id, &f.name, &f.key, &f.hasProps)
+			err := scan(&f.id, &f.name, &f.key, &f.props)
 			found = append(found, f)
 			return err
 		})
@@ -133,7 +133,7 @@ func (c *copier) someFolders(p *pending, n int) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		if err := c.copyFolderProps(f.id, id, f.hasProps); err != nil {
+		if err := c.copyFolderProps(f.id, id, f.props); err != nil {
 			return 0, err
 		}
 		c.todo = append(c.todo, pending{from: f.id, to: id, level: parent.level + 1})
@@ -141,17 +141,11 @@ func (c *copier) someFolders(p *pending, n int) (int, error) {
 	return len(found), nil
 }
 
-func (c *copier) copyFolderProps(from, to int64, hasProps bool) error {
-	if !hasProps {
+func (c *copier) copyFolderProps(from, to, bytes int64) error {
+	if bytes == 0 {
 		return nil
 	}
-	_, err := c.t.exec(`INSERT INTO properties (folder_id, namespace, name, value)
-SELECT ?, namespace, name, value FROM properties WHERE folder_id = ? ORDER BY id`, to, from)
-	if err != nil {
-		return err
-	}
-	_, err = c.t.exec(`UPDATE folders SET has_props = 1 WHERE id = ?`, to)
-	return err
+	return c.t.copyPropRows(propOwner{"folder_id", "folders", from}, propOwner{"folder_id", "folders", to}, c.namespace, bytes)
 }
 
 // countTree counts the members below a folder, up to a limit.

@@ -269,7 +269,7 @@ func (s *Store) copyBig(ctx context.Context, from, to Target, o CopyOptions, src
 	}
 	if err == nil {
 		err = s.update(ctx, []lockns.Workspace{from.Workspace, to.Workspace}, func(t *tx) error {
-			created, err = t.attach(from, to, o, root, c)
+			created, err = t.attach(from, to, o, src, root, c)
 			return err
 		})
 	}
@@ -293,10 +293,13 @@ func (t *tx) keepBuilding(root int64) error {
 }
 
 // attach puts a finished tree in place.
-func (t *tx) attach(from, to Target, o CopyOptions, root int64, c Claim) (created bool, err error) {
-	_, dst, err := t.admitCopy(from, to, o, c)
+func (t *tx) attach(from, to Target, o CopyOptions, copied Node, root int64, c Claim) (created bool, err error) {
+	src, dst, err := t.admitCopy(from, to, o, c)
 	if err != nil {
 		return false, err
+	}
+	if !sameNode(src.node, &copied) {
+		return false, fmt.Errorf("%w: the source was replaced while it was copied", ErrBusy)
 	}
 	kept, err := t.clear(dst)
 	if err != nil {

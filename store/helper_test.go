@@ -132,7 +132,16 @@ INSERT INTO files (namespace_id, folder_id, name, name_key, blob_id, size, versi
 SELECT o.namespace_id, ?1, printf('m%05d', i), printf('m%05d', i), o.blob_id, o.size, o.version || '-' || i, o.created_at, o.modified_at
 FROM n CROSS JOIN files o WHERE o.id = ?3`, folder, n, first.Place.Root.ID)
 	f.sql(`UPDATE blobs SET refs = (SELECT count(*) FROM files WHERE blob_id = blobs.id)`)
-	f.sql(`UPDATE storage_usage SET bytes = (SELECT coalesce(sum(size), 0) FROM files WHERE namespace_id = storage_usage.namespace_id)`)
+	f.sql(`UPDATE storage_usage SET bytes = (SELECT coalesce(sum(size + props_bytes), 0) FROM files WHERE namespace_id = storage_usage.namespace_id)
++ (SELECT coalesce(sum(props_bytes), 0) FROM folders WHERE namespace_id = storage_usage.namespace_id)`)
+}
+
+// folders puts n empty folders x1… into a folder.
+func (f *fixture) folders(path string, n int) {
+	f.t.Helper()
+	f.sql(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
+INSERT INTO folders (namespace_id, parent_id, name, name_key) SELECT namespace_id, id, 'x' || i, 'x' || i FROM n CROSS JOIN folders WHERE id = ?`,
+		n, f.stat(path).Place.Root.ID)
 }
 
 // chain makes nested folders in a folder, faster than one by one.
@@ -262,6 +271,10 @@ func (f *fixture) copy(from, to string) {
 }
 
 // setProp gives a resource the dead property {urn:x}NAME.
+// propBytes is what a property that setProp sets takes, for names and values of
+// one byte.
+const propBytes = int64(len("urn:x") + 2)
+
 func (f *fixture) setProp(path, name, value string) {
 	f.t.Helper()
 	op := store.PropOp{Property: store.Property{Space: "urn:x", Local: name, XML: value}}

@@ -8,8 +8,8 @@ import (
 
 // Mkdir creates a folder with the properties of p, all or nothing.
 //
-// Errors: ErrBadName, ErrTooDeep, ErrExists, ErrNoParent, *lockns.LockedError,
-// and the claim's.
+// Errors: ErrBadName, ErrTooDeep, ErrExists, ErrNoParent, ErrTooManyProps,
+// ErrQuota, *lockns.LockedError, and the claim's.
 func (s *Store) Mkdir(ctx context.Context, target Target, p Patch, c Claim) (n Node, err error) {
 	if err := target.Path.check(); err != nil {
 		return n, err
@@ -37,7 +37,7 @@ func (s *Store) Mkdir(ctx context.Context, target Target, p Patch, c Claim) (n N
 			Place: sp.parent.Folder(id), Name: name, Created: t.now, Modified: t.now,
 			namespace: sp.id, parent: sp.parentID,
 		}
-		if err := t.patch(&n, p); err != nil {
+		if err := t.patch(sp.space, &n, p); err != nil {
 			return err
 		}
 		if err := t.touchFolder(sp.space, sp.parentID); err != nil {

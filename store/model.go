@@ -17,7 +17,7 @@ const MaxNameBytes = 255
 // take, names and values together. The bytes count as stored content.
 const (
 	MaxProps     = 1024
-	MaxPropBytes = 1 << 20
+	MaxPropBytes = 256 << 10
 )
 
 // Target is a path in a workspace. The path may map to nothing.
@@ -44,7 +44,7 @@ type Node struct {
 	namespace int64 // id of the namespace row
 	parent    int64 // id of the folder it is in; 0 for the workspace root
 	blob      int64 // id of the blobs row; 0 for folders
-	hasProps  bool
+	props     int64 // bytes of its dead properties
 }
 
 // IsFolder reports whether the node is a folder or the workspace root.

@@ -196,7 +196,7 @@ func (t *tx) emigrate(src, dst *spot, carried []lockns.Lock, cred lockns.Credent
 			return errors.Join(ErrForeignLock, locked([]lockns.Lock{l}))
 		}
 	}
-	bytes := src.node.Size
+	bytes := src.node.Size + src.node.props
 	if src.node.IsFolder() {
 		id := src.node.Place.Root.ID
 		n, err := t.countTree(id, moveAtOnce+1)
@@ -231,8 +231,9 @@ func (t *tx) emigrate(src, dst *spot, carried []lockns.Lock, cred lockns.Credent
 const treeOf1 = `WITH RECURSIVE tree (id) AS (
 SELECT ?1 UNION ALL SELECT f.id FROM tree CROSS JOIN folders f ON f.parent_id = tree.id) SELECT id FROM tree`
 
-// treeBytes is the size of all files below a folder.
+// treeBytes is what a folder and all below it take.
 func (t *tx) treeBytes(folder int64) (bytes int64, err error) {
-	_, err = t.row(`SELECT coalesce(sum(size), 0) FROM files WHERE folder_id IN (`+treeOf1+`)`, []any{folder}, &bytes)
+	_, err = t.row(`SELECT (SELECT coalesce(sum(size + props_bytes), 0) FROM files WHERE folder_id IN (`+treeOf1+`))
++ (SELECT coalesce(sum(props_bytes), 0) FROM folders WHERE id IN (`+treeOf1+`))`, []any{folder}, &bytes)
 	return bytes, err
 }

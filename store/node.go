@@ -119,8 +119,8 @@ var chainQueries = func() [joinLevels + 1]string {
 
 // The columns of a node, in one shape for folders and files.
 const (
-	folderColumns = `1, f.id, f.name, 0, '', NULL, 0, f.has_props, f.created_at, f.modified_at`
-	fileColumns   = `0, f.id, f.name, f.size, f.version, f.content_type, f.blob_id, f.has_props, f.created_at, f.modified_at`
+	folderColumns = `1, f.id, f.name, 0, '', NULL, 0, f.props_bytes, f.created_at, f.modified_at`
+	fileColumns   = `0, f.id, f.name, f.size, f.version, f.content_type, f.blob_id, f.props_bytes, f.created_at, f.modified_at`
 )
 
 const selectMember = `SELECT ` + folderColumns + ` FROM folders f WHERE f.parent_id = ? AND f.name_key = ?
@@ -163,8 +163,9 @@ func scanNode(scan func(...any) error, namespace int64, parent lockns.Place, par
 // nodeRow takes the columns of a node; a listing scans every row into the same
 // one.
 type nodeRow struct {
-	folder, hasProps  bool
+	folder            bool
 	id, size, blob    int64
+	props             int64
 	created, modified int64
 	name              string
 	version           sql.RawBytes
@@ -173,7 +174,7 @@ type nodeRow struct {
 
 func (r *nodeRow) dest() []any {
 	return []any{
-		&r.folder, &r.id, &r.name, &r.size, &r.version, &r.contentType, &r.blob, &r.hasProps, &r.created, &r.modified,
+		&r.folder, &r.id, &r.name, &r.size, &r.version, &r.contentType, &r.blob, &r.props, &r.created, &r.modified,
 	}
 }
 
@@ -182,7 +183,7 @@ func (r *nodeRow) node(namespace int64, parent lockns.Place, parentID int64) Nod
 	n := Node{
 		Name: r.name, Size: r.size, ContentType: r.contentType.String,
 		Created: fromMicros(r.created), Modified: fromMicros(r.modified),
-		namespace: namespace, parent: parentID, blob: r.blob, hasProps: r.hasProps,
+		namespace: namespace, parent: parentID, blob: r.blob, props: r.props,
 	}
 	if r.folder {
 		n.Place = parent.Folder(r.id)

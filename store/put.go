@@ -15,8 +15,8 @@ import (
 // first byte of the body is read, and decided again in the transaction.
 //
 // Errors: ErrBadName, ErrTooDeep, ErrNoParent, ErrIsFolder, ErrQuota,
-// ErrNoSpace, ErrBodySize, *lockns.LockedError, the claim's, and the body
-// reader's, wrapped.
+// ErrNoSpace, ErrBodySize, ErrUnavailable, *lockns.LockedError, the claim's, and
+// the body reader's, wrapped.
 func (s *Store) Put(ctx context.Context, target Target, f File, c Claim) (n Node, created bool, err error) {
 	if err := target.Path.check(); err != nil {
 		return n, false, err
@@ -113,7 +113,7 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, sp.id, sp.parentID, n.Name, NameKey(n.Na
 // creation and properties stay.
 func (t *tx) overwrite(sp *spot, n Node, b *body, version string) (Node, error) {
 	old := sp.node
-	n.Place, n.Name, n.Created, n.hasProps = old.Place, old.Name, old.Created, old.hasProps
+	n.Place, n.Name, n.Created, n.props = old.Place, old.Name, old.Created, old.props
 	rewritten, err := t.rewriteBlob(old.blob, b)
 	if n.blob = old.blob; err == nil && !rewritten {
 		n.blob, err = t.addBlob(b)

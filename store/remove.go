@@ -54,5 +54,5 @@ func (t *tx) removeNode(n *Node) error {
 	if err := t.dropBlob(n.blob, 1); err != nil {
 		return err
 	}
-	return t.addUsage(n.namespace, -n.Size)
+	return t.addUsage(n.namespace, -n.Size-n.props)
 }

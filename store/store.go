@@ -118,8 +118,11 @@ func (s *Store) Close() error {
 	return errors.Join(errs...)
 }
 
-// Ping reports whether the database answers and the store takes changes.
+// Ping reports whether the database takes changes and the body store answers.
 func (s *Store) Ping(ctx context.Context) error {
+	if _, err := s.o.Blobs.Stat(ctx, blob.EmptyKey); err != nil && !errors.Is(err, blob.ErrNotExist) {
+		return unreachable(err)
+	}
 	return s.update(ctx, nil, func(t *tx) error {
 		var one int
 		_, err := t.row(`SELECT 1`, nil, &one)

@@ -71,16 +71,20 @@ func (t *tx) purgeSome(limit int) (int, error) {
 	if err != nil || n > 0 {
 		return n, err
 	}
-	_, err = t.exec(`DELETE FROM folders WHERE id = ?`, folder)
-	return 1, err
+	var namespace, props int64
+	_, err = t.row(`DELETE FROM folders WHERE id = ? RETURNING namespace_id, props_bytes`, []any{folder}, &namespace, &props)
+	if err != nil {
+		return 0, err
+	}
+	return 1, t.addUsage(namespace, -props)
 }
 
 func (t *tx) purgeFiles(folder int64, limit int) (int, error) {
 	var nodes []Node
-	err := t.rows(`SELECT id, namespace_id, blob_id, size FROM files WHERE folder_id = ? LIMIT ?`, []any{folder, limit},
+	err := t.rows(`SELECT id, namespace_id, blob_id, size, props_bytes FROM files WHERE folder_id = ? LIMIT ?`, []any{folder, limit},
 		func(scan func(...any) error) error {
 			var n Node
-			err := scan(&n.Place.Root.ID, &n.namespace, &n.blob, &n.Size)
+			err := scan(&n.Place.Root.ID, &n.namespace, &n.blob, &n.Size, &n.props)
 			nodes = append(nodes, n)
 			return err
 		})

@@ -75,7 +75,7 @@ func (t *tx) content(ctx context.Context, n Node) (io.ReadSeekCloser, error) {
 	if key == nil {
 		return newInline(data), nil
 	}
-	return blob.NewReader(ctx, t.s.o.Blobs, *key, n.Size), nil
+	return objectReader{blob.NewReader(ctx, t.s.o.Blobs, *key, n.Size)}, nil
 }
 
 // Usage is what a workspace stores and may store.
@@ -151,8 +151,8 @@ func (t *tx) withinLimit(sp *spot, depth, limit int) error {
 // entry fills in what is wanted of one node.
 func (t *tx) entry(sp *space, n *Node, path Path, want Want) (e Entry, err error) {
 	e = Entry{Node: *n, Path: path}
-	if want.Props {
-		if e.Props, err = t.props(n); err != nil {
+	if want.wantsProps() {
+		if e.Props, err = t.props(n, want); err != nil {
 			return e, err
 		}
 	}
@@ -256,11 +256,31 @@ func (t *tx) page(ws lockns.Workspace, folder Entry, cur cursor, want Want, page
 		if len(page) < pageRows {
 			next = cursor{done: !cur.folders}
 		}
+		if n := light(page, want); n < len(page) {
+			page, last = page[:n], NameKey(page[n-1].Name)
+			next = cursor{folders: cur.folders, after: last}
+		}
 		if len(page) > 0 || next.done {
 			return page, next, t.fill(sp, folder, page, cur, last, want)
 		}
 		cur = next
 	}
+}
+
+// pageBytes bounds what the properties of a page take, but for those of its
+// last entry.
+const pageBytes = 4 << 20
+
+// light is how many entries of a page to keep so that the properties wanted of
+// it fit in memory.
+func light(page []Entry, want Want) int {
+	var bytes int64
+	for i, e := range page {
+		if bytes += e.props; want.wantsProps() && bytes > pageBytes {
+			return i + 1
+		}
+	}
+	return len(page)
 }
 
 // batch reads up to pageRows members and the name key of the last.
@@ -286,8 +306,8 @@ func (t *tx) batch(sp *space, folder Entry, cur cursor, page []Entry) (_ []Entry
 // locks, whatever its length.
 func (t *tx) fill(sp *space, folder Entry, page []Entry, from cursor, to string, want Want) error {
 	id := sp.folderID(&folder.Node)
-	if want.Props && slices.ContainsFunc(page, func(e Entry) bool { return e.hasProps }) {
-		if err := t.fillProps(page, id, from, to); err != nil {
+	if want.wantsProps() && slices.ContainsFunc(page, func(e Entry) bool { return e.props > 0 }) {
+		if err := t.fillProps(page, id, from, to, want); err != nil {
 			return err
 		}
 	}
@@ -306,15 +326,16 @@ func index(page []Entry) map[lockns.Root]int {
 	return at
 }
 
-func (t *tx) fillProps(page []Entry, id int64, from cursor, to string) error {
-	kind, query := lockns.FileRoot, `SELECT f.id, p.namespace, p.name, p.value FROM files f CROSS JOIN properties p ON p.file_id = f.id
-WHERE f.folder_id = ? AND f.name_key > ? AND f.name_key <= ? AND f.has_props = 1 ORDER BY p.id`
+func (t *tx) fillProps(page []Entry, id int64, from cursor, to string, want Want) error {
+	value, condition, args := want.wanted()
+	kind, tables := lockns.FileRoot, ` FROM files f CROSS JOIN properties p ON p.file_id = f.id WHERE f.folder_id = ?`
 	if from.folders {
-		kind, query = lockns.FolderRoot, `SELECT f.id, p.namespace, p.name, p.value FROM folders f CROSS JOIN properties p ON p.folder_id = f.id
-WHERE f.parent_id = ? AND f.name_key > ? AND f.name_key <= ? AND f.has_props = 1 ORDER BY p.id`
+		kind, tables = lockns.FolderRoot, ` FROM folders f CROSS JOIN properties p ON p.folder_id = f.id WHERE f.parent_id = ?`
 	}
+	query := `SELECT f.id, p.namespace, p.name, ` + value + tables +
+		` AND f.name_key > ? AND f.name_key <= ? AND f.props_bytes > 0` + condition + ` ORDER BY p.id`
 	at := index(page)
-	return t.rows(query, []any{id, from.after, to}, func(scan func(...any) error) error {
+	return t.rows(query, append([]any{id, from.after, to}, args...), func(scan func(...any) error) error {
 		var owner int64
 		var p Property
 		if err := scan(&owner, &p.Space, &p.Local, &p.XML); err != nil {

@@ -30,8 +30,8 @@ func TestBetweenWorkspaces(t *testing.T) {
 			wantEqual(t, "keeps its ETag", to.ETag == from.ETag, op == "move")
 			wantEqual(t, "properties", len(to.Props), 1)
 			wantEqual(t, "objects", f.objects(), 1)
-			wantEqual(t, "used there", f.used(bob), 100)
-			wantEqual(t, "used here", f.used(f.user), map[string]int64{"copy": 100, "move": 0}[op])
+			wantEqual(t, "used there", f.used(bob), 100+propBytes)
+			wantEqual(t, "used here", f.used(f.user), map[string]int64{"copy": 100 + propBytes, "move": 0}[op])
 			f.locksIn(t, bob, "/new/e/f")
 		})
 		t.Run(op+" takes a file to the other workspace", func(t *testing.T) {

@@ -27,7 +27,7 @@ CREATE TABLE files (
     size         INTEGER NOT NULL CHECK (size >= 0),
     version      TEXT NOT NULL,
     content_type TEXT NULL,
-    has_props    INTEGER NOT NULL DEFAULT 0 CHECK (has_props IN (0, 1)),
+    props_bytes  INTEGER NOT NULL DEFAULT 0 CHECK (props_bytes >= 0),
     created_at   INTEGER NOT NULL DEFAULT 0,
     modified_at  INTEGER NOT NULL DEFAULT 0
 ) STRICT;
@@ -42,7 +42,7 @@ CREATE TABLE folders (
     parent_id    INTEGER NULL REFERENCES folders (id),
     name         TEXT NOT NULL,
     name_key     TEXT NOT NULL,
-    has_props    INTEGER NOT NULL DEFAULT 0 CHECK (has_props IN (0, 1)),
+    props_bytes  INTEGER NOT NULL DEFAULT 0 CHECK (props_bytes >= 0),
     detached_at  INTEGER NULL,
     created_at   INTEGER NOT NULL DEFAULT 0,
     modified_at  INTEGER NOT NULL DEFAULT 0,

@@ -19,8 +19,8 @@ INSERT INTO sqlite_sequence (name, seq) SELECT 'users_new', seq FROM sqlite_sequ
 DROP TABLE users;
 ALTER TABLE users_new RENAME TO users;
 
--- What a workspace stores, in bytes of file content, and may store. Detached
--- trees count until they are purged.
+-- What a workspace stores, in bytes of content and of dead properties, and may
+-- store. Detached trees count until they are purged.
 CREATE TABLE storage_usage (
     namespace_id INTEGER PRIMARY KEY REFERENCES resource_lock_namespaces (id) ON DELETE CASCADE,
     bytes        INTEGER NOT NULL DEFAULT 0,
@@ -68,7 +68,7 @@ CREATE TABLE folders_new (
     parent_id    INTEGER NULL REFERENCES folders (id),
     name         TEXT NOT NULL,
     name_key     TEXT NOT NULL,
-    has_props    INTEGER NOT NULL DEFAULT 0 CHECK (has_props IN (0, 1)),
+    props_bytes  INTEGER NOT NULL DEFAULT 0 CHECK (props_bytes >= 0),
     detached_at  INTEGER NULL,
     created_at   INTEGER NOT NULL DEFAULT 0,
     modified_at  INTEGER NOT NULL DEFAULT 0,
@@ -91,7 +91,7 @@ CREATE TABLE files_new (
     size         INTEGER NOT NULL CHECK (size >= 0),
     version      TEXT NOT NULL,
     content_type TEXT NULL,
-    has_props    INTEGER NOT NULL DEFAULT 0 CHECK (has_props IN (0, 1)),
+    props_bytes  INTEGER NOT NULL DEFAULT 0 CHECK (props_bytes >= 0),
     created_at   INTEGER NOT NULL DEFAULT 0,
     modified_at  INTEGER NOT NULL DEFAULT 0
 ) STRICT;
@@ -118,7 +118,8 @@ CREATE UNIQUE INDEX files_name ON files (folder_id, name_key);
 CREATE INDEX files_blob ON files (blob_id);
 
 -- Dead properties (RFC 4918 section 4): value is the whole element, with every
--- namespace it uses declared inside. has_props of the owner says whether to look.
+-- namespace it uses declared inside. props_bytes of the owner is what they take,
+-- names and values together.
 CREATE TABLE properties (
     id        INTEGER PRIMARY KEY AUTOINCREMENT,
     folder_id INTEGER NULL REFERENCES folders (id) ON DELETE CASCADE,
