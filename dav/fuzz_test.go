@@ -146,7 +146,7 @@ func FuzzPropfind(f *testing.F) {
 		}
 		var b bytes.Buffer
 		m := newMultistatus(&b)
-		m.response([]byte("/"))
+		m.response("/")
 		m.propstatOpen()
 		for _, name := range p.props {
 			m.emptyName(name)

@@ -171,11 +171,12 @@ func (q *request) list(w http.ResponseWriter, node store.Node) error {
 // listItem writes a link to a member.
 func (q *request) listItem(page *bufio.Writer, e store.Entry) error {
 	name := html.EscapeString(e.Name)
+	href := html.EscapeString(q.entryHref(e))
 	if e.IsFolder() {
-		_, err := fmt.Fprintf(page, "<li><a href=\"%s\">%s/</a></li>\n", q.entryHref(e), name)
+		_, err := fmt.Fprintf(page, "<li><a href=\"%s\">%s/</a></li>\n", href, name)
 		return err
 	}
 	_, err := fmt.Fprintf(page, "<li><a href=\"%s\">%s</a> %d bytes, %s</li>\n",
-		q.entryHref(e), name, e.Size, e.Modified.UTC().Format(time.DateTime))
+		href, name, e.Size, e.Modified.UTC().Format(time.DateTime))
 	return err
 }

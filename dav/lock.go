@@ -105,9 +105,9 @@ func (q *request) writeLock(w http.ResponseWriter, status int, l lockns.Lock) {
 func (q *request) writeConflict(w http.ResponseWriter, below []lockns.Lock) {
 	writeDocument(w, http.StatusMultiStatus, "multistatus", func(m *multistatus) {
 		for _, root := range q.mount.lockRoots(below) {
-			m.responseStatus([]byte(root), http.StatusLocked, "no-conflicting-lock")
+			m.responseStatus(root, http.StatusLocked, "no-conflicting-lock")
 		}
-		m.responseStatus([]byte(q.href(true)), http.StatusFailedDependency, "")
+		m.responseStatus(q.href(true), http.StatusFailedDependency, "")
 	})
 }
 

@@ -15,12 +15,20 @@ type mount struct {
 	prefix    string // as escaped in URLs, without a final slash
 	workspace lockns.Workspace
 	root      store.Path // the folder the prefix stands for; empty: the workspace root
+	// asked is the location of the Request-URI. Hrefs spell what they have in
+	// common with it as the client did: many spell one URL differently (RFC
+	// 3986 section 6), yet know a resource, or the root of their lock, only by
+	// the letters that they sent themselves.
+	asked location
 }
 
 // location is what a URL below a mount names.
 type location struct {
 	path  store.Path
 	slash bool // the URL ends in a slash, as a collection's does
+	// spelled holds the escaped segments of the URL, one for each name below
+	// the mount's root.
+	spelled []string
 }
 
 // resolve maps the escaped path of a URL. inside is false when the URL is not
@@ -35,7 +43,7 @@ func (m mount) resolve(escapedPath string) (loc location, inside bool, err error
 		return location{}, true, err
 	}
 	path := append(slices.Clone(m.root), names...)
-	return location{path: path, slash: slash}, true, nil
+	return location{path: path, slash: slash, spelled: spelledSegments(rest, names)}, true, nil
 }
 
 // target is a path of the mount's workspace as the store wants it.
@@ -54,7 +62,51 @@ func (m mount) href(p store.Path, collection bool) (href string, ok bool) {
 	if len(p) < len(m.root) || !slices.Equal(p[:len(m.root)], m.root) {
 		return "", false
 	}
-	return string(appendHref(nil, m.prefix, p[len(m.root):], collection)), true
+	b, same := []byte(m.prefix), true
+	for i, name := range p[len(m.root):] {
+		b = append(b, '/')
+		if same = same && m.isAsked(i, name); same {
+			b = append(b, m.asked.spelled[i]...)
+		} else {
+			b = appendSegment(b, name)
+		}
+	}
+	if collection || len(b) == 0 {
+		b = append(b, '/')
+	}
+	return string(b), true
+}
+
+// isAsked reports whether the Request-URI has this name at this level.
+func (m mount) isAsked(level int, name string) bool {
+	if level >= len(m.asked.spelled) {
+		return false
+	}
+	asked := m.asked.path[len(m.root)+level]
+	return asked == name || store.NameKey(asked) == store.NameKey(name)
+}
+
+// spelledSegments are the segments of an escaped path that hold its names. One
+// with a character that a path has not got (RFC 3986 section 3.3), as raw
+// brackets, is spelled anew.
+func spelledSegments(escapedPath string, names []string) []string {
+	spelled := make([]string, 0, len(names))
+	for segment := range strings.SplitSeq(escapedPath, "/") {
+		if name, _ := percentDecode(segment); name == "" || name == "." {
+			continue // splitPath drops these
+		}
+		if strings.ContainsFunc(segment, func(r rune) bool { return !isPathChar(r) }) {
+			segment = string(appendSegment(nil, names[len(spelled)]))
+		}
+		spelled = append(spelled, segment)
+	}
+	return spelled
+}
+
+// isPathChar reports whether a segment of a URL may hold the character, as part
+// of a percent-encoding too.
+func isPathChar(r rune) bool {
+	return r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' || strings.ContainsRune("-._~!$&'()*+,;=:@%", r)
 }
 
 // lockRoot is the href of a lock's root, as it was called when locked. For a

@@ -115,7 +115,7 @@ func (pw *propWriter) finish(err error) error {
 // entry writes the response of one resource: the properties it has, and after
 // them the names of those it has not. A group without members is left out.
 func (pw *propWriter) entry(l listed) error {
-	pw.m.response([]byte(l.href))
+	pw.m.response(l.href)
 	start := len(pw.m.b)
 	pw.m.propstatOpen()
 	opened := len(pw.m.b)

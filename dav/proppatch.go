@@ -27,7 +27,7 @@ func (q *request) proppatch(w http.ResponseWriter) error {
 		return err
 	}
 	writeDocument(w, http.StatusMultiStatus, "multistatus", func(m *multistatus) {
-		m.response([]byte(q.href(node.IsFolder())))
+		m.response(q.href(node.IsFolder()))
 		writePatched(m, ops, protected)
 		m.endResponse()
 	})

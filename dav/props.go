@@ -157,7 +157,9 @@ func (q *request) writeActiveLock(m *multistatus, l lockns.Lock) {
 		m.b = appendText(m.b, l.Token)
 		m.raw(`</D:href></D:locktoken>`)
 	}
-	m.raw(`<D:lockroot><D:href>` + q.mount.lockRoot(l) + `</D:href></D:lockroot></D:activelock>`)
+	m.raw(`<D:lockroot>`)
+	m.text("href", q.mount.lockRoot(l))
+	m.raw(`</D:lockroot></D:activelock>`)
 }
 
 // writeOwner writes the owner as it was sent, or nothing when none was. Other

@@ -70,7 +70,7 @@ func (q *request) locate() error {
 	if !inside {
 		return store.ErrNotFound
 	}
-	q.location = loc
+	q.location, q.mount.asked = loc, loc
 	return nil
 }
 

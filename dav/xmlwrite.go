@@ -66,11 +66,10 @@ func (m *multistatus) add(parts ...string) {
 	}
 }
 
-// response opens the response element of one resource. href is as appendHref
-// made it.
-func (m *multistatus) response(href []byte) {
+// response opens the response element of one resource.
+func (m *multistatus) response(href string) {
 	m.add(`<D:response><D:href>`)
-	m.b = append(m.b, href...)
+	m.b = appendText(m.b, href)
 	m.add(`</D:href>`)
 }
 
@@ -85,7 +84,7 @@ func (m *multistatus) endResponse() {
 // responseStatus writes a whole response element for a resource that is
 // answered by a status instead of properties; condition is the local name of
 // the DAV: element that explains it, "" for none.
-func (m *multistatus) responseStatus(href []byte, status int, condition string) {
+func (m *multistatus) responseStatus(href string, status int, condition string) {
 	m.response(href)
 	m.status(status)
 	m.condition(condition)
@@ -209,7 +208,7 @@ func prefixOf(space string) string {
 
 // appendErrorBody appends an error document (RFC 4918 section 16): the condition
 // element, holding the hrefs it is about, and a description for people. A
-// condition of "" leaves the element out. hrefs are as appendHref made them.
+// condition of "" leaves the element out.
 func appendErrorBody(dst []byte, condition string, hrefs []string, description string) []byte {
 	dst = append(dst, xmlDeclaration...)
 	dst = append(dst, `<D:error xmlns:D="DAV:">`...)

@@ -14,7 +14,7 @@ import (
 func TestMultistatus(t *testing.T) {
 	var b bytes.Buffer
 	m := newMultistatus(&b)
-	m.response([]byte("/dav/a%20b"))
+	m.response("/dav/a%20b")
 	m.propstatOpen()
 	m.text("displayname", `a<&>"b`)
 	m.number("getcontentlength", 5368709120)
@@ -34,8 +34,8 @@ func TestMultistatus(t *testing.T) {
 	m.emptyName(davName("q"))
 	m.propstatFail(403, "cannot-modify-protected-property", "it's <live>")
 	m.endResponse()
-	m.responseStatus([]byte("/dav/c"), 423, "")
-	m.responseStatus([]byte("/dav/d"), 424, "lock-token-submitted")
+	m.responseStatus("/dav/c", 423, "")
+	m.responseStatus("/dav/d", 424, "lock-token-submitted")
 	if err := m.close(); err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func TestMultistatusReusesBuffers(t *testing.T) {
 	for i := range 100 {
 		var b bytes.Buffer
 		m := newMultistatus(&b)
-		m.responseStatus(fmt.Appendf(nil, "/%d", i), 200, "")
+		m.responseStatus(fmt.Sprintf("/%d", i), 200, "")
 		if err := m.close(); err != nil {
 			t.Fatal(err)
 		}
@@ -213,7 +213,7 @@ func TestAppendErrorBody(t *testing.T) {
 func writeEntry(m *multistatus, i int) {
 	var href [64]byte
 	names := [...]string{"documents", "report.pdf"}
-	m.response(appendHref(href[:0], "/dav", names[:], false))
+	m.response(string(appendHref(href[:0], "/dav", names[:], false)))
 	m.propstatOpen()
 	m.text("displayname", names[1])
 	m.number("getcontentlength", int64(i))
