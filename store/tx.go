@@ -268,9 +268,12 @@ func newReaders(ctx context.Context, db *sql.DB, n int) (*readers, error) {
 }
 
 func (r *readers) take(ctx context.Context) (*conn, error) {
+	// Of several ways that are open, the select below would take any.
 	select {
 	case <-r.quit:
 		return nil, ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	default:
 	}
 	select {
