@@ -96,6 +96,14 @@ func TestBatchNeighbours(t *testing.T) {
 				t.Errorf("error %v, want an interrupt", err)
 			}
 		}},
+		{"an interrupt that the request says nothing of", func(f *fixture, path string) func() error {
+			return func() error {
+				return f.OnWriter(f.t.Context(), func(exec func(context.Context, string, ...any) error) error {
+					_ = interrupt(exec)
+					return nil
+				})
+			}
+		}, func(t *testing.T, err error) { wantError(t, err, store.ErrCommitUnknown) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := newFixture(t, func(o *store.Options) { o.InlineMax = 1 << 20 })
@@ -151,13 +159,13 @@ func (f *fixture) limitPages(more int64) {
 
 // interrupted is a request whose statement is interrupted at work, which ends
 // the transaction of the whole batch.
-func (f *fixture) interrupted() error {
-	return f.OnWriter(f.t.Context(), func(exec func(context.Context, string, ...any) error) error {
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
-		defer cancel()
-		return exec(ctx, `INSERT INTO garbage (object_key, dropped_at)
+func (f *fixture) interrupted() error { return f.OnWriter(f.t.Context(), interrupt) }
+
+func interrupt(exec func(context.Context, string, ...any) error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+	defer cancel()
+	return exec(ctx, `INSERT INTO garbage (object_key, dropped_at)
 WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT 'key ' || i, 0 FROM n`)
-	})
 }
 
 // TestBatchSize: a batch has at most 64 requests; the others come next.
@@ -205,6 +213,19 @@ func TestCancelledBeforeItsTurn(t *testing.T) {
 	must(t, errors.Join(<-answers[0], <-answers[2]))
 	wantEqual(t, "objects", f.objects(), 0)
 	wantEqual(t, "tree", f.list("/"), "/\n/1\n/3")
+}
+
+// TestCancelledFromTheStart: the writer may take such a request when it is idle,
+// since both ways out of the queue are open then, but must not run it.
+func TestCancelledFromTheStart(t *testing.T) {
+	f := newFixture(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 50 {
+		_, err := f.Mkdir(ctx, f.at("/d"), store.Patch{}, f.me())
+		wantError(t, err, context.Canceled)
+	}
+	wantEqual(t, "tree", f.list("/"), "/")
 }
 
 func TestCancelledWhileRunning(t *testing.T) {

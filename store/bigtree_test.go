@@ -41,6 +41,7 @@ func (f *fixture) chunks(fn func()) (n int) {
 }
 
 func TestCopyBigTree(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.bigTree("/d")
 	f.mkdir("/old")
@@ -68,6 +69,7 @@ func TestCopyBigTree(t *testing.T) {
 
 // TestCopyBigTreeRefused: what refuses a big copy late leaves nothing behind.
 func TestCopyBigTreeRefused(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.bigTree("/d")
 	f.chain("/", deepPath(126))
@@ -119,6 +121,7 @@ func TestCopyBigTreeRefused(t *testing.T) {
 // TestAbandonedBuild: a copy whose process died is purged an hour after its last
 // chunk, and not before.
 func TestAbandonedBuild(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.bigTree("/d")
 	files, used := f.rows("files"), f.used(f.user)
@@ -157,6 +160,7 @@ func TestAbandonedBuild(t *testing.T) {
 const bytesStored = `SELECT (SELECT coalesce(sum(size + props_bytes), 0) FROM files) + (SELECT coalesce(sum(props_bytes), 0) FROM folders)`
 
 func TestPurgeInChunks(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.bigTree("/d")
 	f.copy("/d/m00001", "/kept") // shares an object with the tree
@@ -195,6 +199,7 @@ func TestPurgeInChunks(t *testing.T) {
 // TestPurgeManyFolders: a chunk has at most 500 rows also where every row is a
 // folder, and the deepest goes first.
 func TestPurgeManyFolders(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.mkdir("/d")
 	f.chain("/d", deepPath(100))

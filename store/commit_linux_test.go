@@ -70,6 +70,7 @@ func TestCommitFailsToWrite(t *testing.T) {
 			}
 			wantEqual(t, "objects kept", f.objects(), objects+1)
 			wantEqual(t, "still has the old connection", f.marked(), false)
+			wantEqual(t, "connections of the writer", f.WriterConnections(), 1)
 			f.put("/after", "x")
 			f.remove("/after")
 			wantEqual(t, "tree", f.list("/"), before) // here it did not arrive

@@ -80,6 +80,7 @@ func (f *fixture) purge() {
 
 // TestOverwrite replaces each kind of resource by each, by COPY and by MOVE.
 func TestOverwrite(t *testing.T) {
+	t.Parallel()
 	for _, op := range []string{"copy", "move"} {
 		for _, c := range []struct{ name, from, to string }{
 			{"a file by a file", "/file", "/file2"},
@@ -250,6 +251,7 @@ func TestMoveKeeps(t *testing.T) {
 
 // TestTransferLocks: what COPY and MOVE do to the locks of both ends.
 func TestTransferLocks(t *testing.T) {
+	t.Parallel()
 	setup := func(t *testing.T) (f *fixture) {
 		f = newFixture(t)
 		f.mkdir("/src")

@@ -54,6 +54,9 @@ func (s *Store) OnWriter(ctx context.Context, fn func(exec func(ctx context.Cont
 	})
 }
 
+// WriterConnections is how many connections are open for the writer.
+func (s *Store) WriterConnections() int { return s.db[0].Stats().OpenConnections }
+
 // Waiting is how many requests are waiting for the writer to take them. An
 // unbuffered channel cannot be asked, so the goroutines are.
 func Waiting() int {

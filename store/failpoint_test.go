@@ -85,6 +85,7 @@ func (f *fixture) state() string {
 
 // TestFailpoints fails each change at each point before its commit.
 func TestFailpoints(t *testing.T) {
+	t.Parallel()
 	failure := errors.New("failed on purpose")
 	for _, c := range failCases() {
 		t.Run(c.name, func(t *testing.T) {
@@ -128,6 +129,7 @@ func TestFailpoints(t *testing.T) {
 // TestUnknownCommit plays both ends of a commit whose answer was lost: what was
 // staged stays either way, and the sweep decides by reference.
 func TestUnknownCommit(t *testing.T) {
+	t.Parallel()
 	for _, c := range failCases() {
 		t.Run(c.name+" committed keeps row and object", func(t *testing.T) {
 			f := newFixture(t, func(o *store.Options) { o.OwnedEmpties = c.owned })

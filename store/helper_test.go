@@ -270,11 +270,11 @@ func (f *fixture) copy(from, to string) {
 	must(f.t, err)
 }
 
-// setProp gives a resource the dead property {urn:x}NAME.
 // propBytes is what a property that setProp sets takes, for names and values of
 // one byte.
 const propBytes = int64(len("urn:x") + 2)
 
+// setProp gives a resource the dead property {urn:x}NAME.
 func (f *fixture) setProp(path, name, value string) {
 	f.t.Helper()
 	op := store.PropOp{Property: store.Property{Space: "urn:x", Local: name, XML: value}}

@@ -240,6 +240,19 @@ FROM n CROSS JOIN resource_locks WHERE holder_user_id = ?`, f.user.ID)
 	wantEqual(t, "generations", [2]int64{f.generation(f.user), f.generation(bob)}, [2]int64{before[0] + 2, before[1] + 1})
 }
 
+// TestExpireLocksAtTheEnd: beside an expired lock, one at its very end stays.
+func TestExpireLocksAtTheEnd(t *testing.T) {
+	f := newFixture(t)
+	f.lock("/old", lockns.Resource)
+	f.advance(time.Microsecond)
+	l := f.lock("/f", lockns.Resource)
+	f.advance(time.Hour)
+	n, err := f.ExpireLocks(t.Context())
+	must(t, err)
+	wantEqual(t, "rows dropped", n, 1)
+	wantSlice(t, "locks", f.tokens("/f"), []string{l.Lock.Token})
+}
+
 // TestGeneration: the version of the lock projection moves by one with every
 // change of lock rows, and with nothing else.
 func TestGeneration(t *testing.T) {

@@ -93,6 +93,7 @@ func TestGoldenSchema(t *testing.T) {
 }
 
 func TestUpDownUp(t *testing.T) {
+	t.Parallel()
 	d := newDatabase(t)
 	d.up()
 	first := d.schema()
@@ -142,6 +143,7 @@ var v0Data = []string{
 }
 
 func TestConvertV0(t *testing.T) {
+	t.Parallel()
 	d := v0(t, v0Data...)
 	d.up()
 	// One row a line: where every id of the old model went.
@@ -192,6 +194,7 @@ FROM resource_locks l JOIN resource_lock_namespaces n ON n.id = l.namespace_id O
 // TestBadV0Data: the conversion refuses what the new model cannot hold, names
 // the row, and changes nothing.
 func TestBadV0Data(t *testing.T) {
+	t.Parallel()
 	const lock = `INSERT INTO resource_locks (id, token, entity_type, entity_id, path, shared, deep, created_at) VALUES `
 	for _, c := range []struct{ name, fault, want string }{
 		{"a folder of nobody", `INSERT INTO folders (id, name) VALUES (50, 'x')`, "folder 50 belongs to no one workspace"},
@@ -247,6 +250,7 @@ func (d *database) dump() string {
 // TestDown: what the old model can hold goes back to it and forth again; what it
 // cannot is refused, row by row.
 func TestDown(t *testing.T) {
+	t.Parallel()
 	t.Run("goes back and forth without loss", func(t *testing.T) {
 		d := v0(t, v0Data...)
 		before := d.dump()

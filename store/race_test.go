@@ -86,7 +86,8 @@ func (f *fixture) hold() (release func()) {
 	})
 }
 
-// waiting waits until n requests wait for the writer.
+// waiting waits until n requests wait for the writer, of any store: tests that
+// use it must not be parallel.
 func (f *fixture) waiting(n int) {
 	f.t.Helper()
 	deadline := time.Now().Add(30 * time.Second)

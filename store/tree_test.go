@@ -453,6 +453,7 @@ func TestWalkPages(t *testing.T) {
 	f := newFixture(t)
 	f.mkdir("/d")
 	f.fill("/d", 2100)
+	f.folders("/d", 1100)
 	for i := range 3 {
 		f.mkdir(fmt.Sprintf("/d/sub%d", i))
 	}
@@ -460,9 +461,10 @@ func TestWalkPages(t *testing.T) {
 	f.setProp("/d/m02099", "last", "2")
 	l := f.lock("/d/m01500", lockns.Resource)
 	over := f.lock("/d/sub1", lockns.Infinity)
-	seen, found := map[string]bool{}, []string{}
+	seen, found, calls := map[string]bool{}, []string{}, 0
 	must(t, f.Walk(t.Context(), f.at("/d"), store.DepthOne, store.Want{Props: true, Locks: true}, 0, func(e store.Entry) error {
 		seen[e.Path.String()] = true
+		calls++
 		for _, p := range e.Props {
 			found = append(found, e.Name+" "+p.Local)
 		}
@@ -471,6 +473,7 @@ func TestWalkPages(t *testing.T) {
 		}
 		return nil
 	}))
-	wantEqual(t, "entries", len(seen), 2104)
+	wantEqual(t, "entries", len(seen), 3204)
+	wantEqual(t, "calls", calls, 3204)
 	wantSlice(t, "properties and locks", found, []string{"sub1 " + over.Lock.Token, "m00005 first", "m01500 " + l.Lock.Token, "m02099 last"})
 }

@@ -89,6 +89,7 @@ func TestSharedEmpty(t *testing.T) {
 
 // TestCheckFinds: every kind of fault that Check knows is found, each alone.
 func TestCheckFinds(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ name, fault, want string }{
 		{"a missing root", `UPDATE folders SET detached_at = 1 WHERE parent_id IS NULL`, "has 0 root folders"},
 		{"a user without a workspace", `INSERT INTO users (name, name_key) VALUES ('x', 'x')`, "user x has no workspace"},

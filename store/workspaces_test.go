@@ -12,6 +12,7 @@ import (
 // TestBetweenWorkspaces copies and moves from ada's workspace to bob's. What
 // ada may do in bob's is decided above the store.
 func TestBetweenWorkspaces(t *testing.T) {
+	t.Parallel()
 	for _, op := range []string{"copy", "move"} {
 		t.Run(op+" takes a tree to the other workspace", func(t *testing.T) {
 			f := newFixture(t)
@@ -169,6 +170,7 @@ func TestWOPILockMovesInside(t *testing.T) {
 }
 
 func TestMoveBetweenWorkspacesTooMany(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	bob := f.addUser("bob")
 	f.mkdir("/d")
