@@ -2,16 +2,12 @@ package litmus
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"math/rand/v2"
 	"net/http"
-	"net/url"
 	"os"
 	"os/exec"
 	"slices"
@@ -156,56 +152,6 @@ func (c *chaos) kinds() map[string][3]int {
 		}
 	}
 	return all
-}
-
-// chaosNode is a resource as a client knows it; token is "" without a lock.
-type chaosNode struct {
-	folder     bool
-	sum, token string
-}
-
-// anyToken stands for the token of a LOCK whose answer did not come.
-const anyToken = "any"
-
-// chaosTree is what a client's folder holds, by path.
-type chaosTree map[string]chaosNode
-
-// differs says how the tree found differs from this one, or "".
-func (want chaosTree) differs(got chaosTree) string {
-	for path, w := range want {
-		g, ok := got[path]
-		switch {
-		case !ok:
-			return path + " is missing"
-		case w.token == anyToken && g.token != "":
-			w.token = g.token
-		}
-		if g != w {
-			return fmt.Sprintf("%s is %+v, want %+v", path, g, w)
-		}
-	}
-	for path := range got {
-		if _, ok := want[path]; !ok {
-			return path + " is there and should not be"
-		}
-	}
-	return ""
-}
-
-// under are the paths at and below one, sorted.
-func (tree chaosTree) under(top string) []string {
-	var paths []string
-	for _, path := range slices.Sorted(maps.Keys(tree)) {
-		if path == top || strings.HasPrefix(path, top+"/") {
-			paths = append(paths, path)
-		}
-	}
-	return paths
-}
-
-// locked reports whether a lock is at or below a path.
-func (tree chaosTree) locked(top string) bool {
-	return slices.ContainsFunc(tree.under(top), func(path string) bool { return tree[path].token != "" })
 }
 
 // chaosRequest is a change and what it makes of the tree.
@@ -411,11 +357,6 @@ func (c *chaosClient) content() string {
 	return strings.Repeat(unit, size/len(unit)+1)
 }
 
-func sumOf(content string) string {
-	sum := sha256.Sum256([]byte(content))
-	return hex.EncodeToString(sum[:])
-}
-
 // verify compares the client's folder with its promises and goes on from there.
 func (c *chaosClient) verify(s *server) error {
 	got, err := c.look(s)
@@ -449,66 +390,4 @@ func (c *chaosClient) verify(s *server) error {
 	c.add(r.kind, outcome)
 	c.tree, c.made = got, true
 	return nil
-}
-
-const askTree = `<?xml version="1.0" encoding="utf-8"?>
-<D:propfind xmlns:D="DAV:"><D:prop><D:resourcetype/><D:lockdiscovery/></D:prop></D:propfind>`
-
-// treeAnswer is a multistatus body, as far as it matters here.
-type treeAnswer struct {
-	Responses []struct {
-		Href  string `xml:"DAV: href"`
-		Found []struct {
-			Prop struct {
-				Type struct {
-					Collection *struct{} `xml:"DAV: collection"`
-				} `xml:"DAV: resourcetype"`
-				Locks struct {
-					Active []struct {
-						Token struct {
-							Href string `xml:"DAV: href"`
-						} `xml:"DAV: locktoken"`
-					} `xml:"DAV: activelock"`
-				} `xml:"DAV: lockdiscovery"`
-			} `xml:"DAV: prop"`
-		} `xml:"DAV: propstat"`
-	} `xml:"DAV: response"`
-}
-
-// look reads the client's folder with all content, nil when it is not there.
-func (c *chaosClient) look(s *server) (chaosTree, error) {
-	r, err := s.try("PROPFIND", c.url(s, "")+"/", askTree, "Depth", "infinity", "Content-Type", "application/xml")
-	if err != nil || r.status == http.StatusNotFound {
-		return nil, err
-	}
-	var answer treeAnswer
-	if err := xml.Unmarshal([]byte(r.body), &answer); r.status != http.StatusMultiStatus || err != nil {
-		return nil, fmt.Errorf("PROPFIND: %d, %w: %s", r.status, err, clip(r.body))
-	}
-	tree := chaosTree{}
-	for _, response := range answer.Responses {
-		u, err := url.Parse(response.Href)
-		if err != nil {
-			return nil, err
-		}
-		path := strings.Trim(strings.TrimPrefix(u.Path, davPath(c.name)), "/")
-		if path == "" {
-			continue
-		}
-		var n chaosNode
-		for _, found := range response.Found {
-			n.folder = n.folder || found.Prop.Type.Collection != nil
-			for _, lock := range found.Prop.Locks.Active {
-				n.token += lock.Token.Href
-			}
-		}
-		if !n.folder {
-			if r, err = s.try("GET", c.url(s, path), ""); err != nil || r.status != http.StatusOK {
-				return nil, fmt.Errorf("GET %s: %d, %w", path, r.status, err)
-			}
-			n.sum = sumOf(r.body)
-		}
-		tree[path] = n
-	}
-	return tree, nil
 }
