@@ -74,8 +74,12 @@ func (s *Server) refuseLogin(w http.ResponseWriter, r *http.Request, err error) 
 	case errors.Is(err, auth.ErrBusy), errors.Is(err, store.ErrBusy):
 		retryAfter(w, time.Second)
 		fail(w, http.StatusServiceUnavailable, "busy")
-	case errors.Is(err, store.ErrClosed), errors.Is(err, context.Canceled):
+	case errors.Is(err, store.ErrClosed):
 		fail(w, http.StatusServiceUnavailable, "closing")
+	case errors.Is(err, context.Canceled):
+		// Of a client that left, or that closed its side of the connection once
+		// the request was sent: net/http takes the one for the other.
+		fail(w, http.StatusBadRequest, "the request was given up: keep the connection open until the answer has come")
 	default:
 		s.log.ErrorContext(r.Context(), "login failed", "err", err)
 		fail(w, http.StatusInternalServerError, "internal error")
