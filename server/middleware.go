@@ -68,7 +68,7 @@ func (s *Server) recovered(w *response, r *http.Request, thrown any) (abort bool
 func (s *Server) logRequest(w *response, r *http.Request, took time.Duration) {
 	level := slog.LevelInfo
 	switch {
-	case w.status >= 500 && w.status != http.StatusInsufficientStorage:
+	case isFault(w.status):
 		level = slog.LevelError
 	case isProbe(r.URL.Path):
 		level = slog.LevelDebug
@@ -80,6 +80,17 @@ func (s *Server) logRequest(w *response, r *http.Request, took time.Duration) {
 	s.log.Log(r.Context(), level, "request", "id", w.id, "method", r.Method, "path", shorten(r.URL.EscapedPath()),
 		"status", w.status, "user", w.user, "remote", s.origins.client(r), "in", read, "out", w.written,
 		"ms", took.Milliseconds())
+}
+
+// isFault reports whether a status tells of a fault of this server. A method
+// that is unknown (501), a Destination on another server (502) and a full quota
+// (507) are between the client and its request.
+func isFault(status int) bool {
+	switch status {
+	case http.StatusNotImplemented, http.StatusBadGateway, http.StatusInsufficientStorage:
+		return false
+	}
+	return status >= 500
 }
 
 // shorten keeps a path of the client's choosing from filling the log.

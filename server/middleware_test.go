@@ -345,6 +345,20 @@ func accessLine(t *testing.T) {
 	}
 }
 
+func TestLevelOfTheAccessLine(t *testing.T) {
+	for status, want := range map[int]string{200: "INFO", 404: "INFO", 423: "INFO", 500: "ERROR", 501: "INFO", 502: "INFO", 503: "ERROR", 507: "INFO"} {
+		bubble(t, http.StatusText(status), func(t *testing.T) {
+			w := dial(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })
+			w.send("GET /f HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+			w.answer(t)
+			_, _ = io.Copy(io.Discard, w.in) // until the server is done with it
+			if log := w.log.String(); !strings.Contains(log, "level="+want+" msg=request") {
+				t.Errorf("want %s: %s", want, log)
+			}
+		})
+	}
+}
+
 func TestStoredContentCannotAct(t *testing.T) { synctest.Test(t, storedContent) }
 
 func storedContent(t *testing.T) {
