@@ -35,7 +35,7 @@ type Config struct {
 
 	Addr          string   `help:"Address to listen on; port 0 picks one and logs it (default: ${default})." default:"127.0.0.1:8080" env:"HOLDFAST_ADDR" placeholder:"HOST:PORT"`
 	Sync          string   `help:"full: an acknowledged write survives a power cut; normal: a crash of the process." enum:"full,normal" default:"full" env:"HOLDFAST_SYNC"`
-	InlineMax     *Size    `help:"Bodies up to this size live in the database (default: 16KiB with a folder, 0 with S3)." env:"HOLDFAST_INLINE_MAX" placeholder:"SIZE"`
+	InlineMax     *Size    `help:"Bodies up to this size, 1MiB at most, live in the database (default: 16KiB with a folder, 0 with S3)." env:"HOLDFAST_INLINE_MAX" placeholder:"SIZE"`
 	EmptyObjects  string   `help:"How the empty objects of locked new files are kept: one for all, or one each." enum:"shared,owned" default:"shared" env:"HOLDFAST_EMPTY_OBJECTS"`
 	AdminUser     string   `help:"Administrator to create on the first start, with HOLDFAST_ADMIN_PASSWORD or a password printed once (default: ${default})." default:"admin" env:"HOLDFAST_ADMIN_USER" placeholder:"NAME"`
 	Anonymous     bool     `help:"Serve /dav/ without login. Loopback only." env:"HOLDFAST_ANONYMOUS"`
@@ -129,6 +129,9 @@ func (c *Config) resolve() (resolved, error) {
 		}
 	}
 	errs = append(errs, c.checkLimits()...)
+	for _, name := range c.BlockedNames {
+		add("blocked-names", checkBlockedName(name))
+	}
 	if c.AdminPassword != "" {
 		if err := auth.CheckPassword(string(c.AdminPassword)); err != nil {
 			errs = append(errs, fmt.Errorf("HOLDFAST_ADMIN_PASSWORD: %w", err))
@@ -155,6 +158,7 @@ func (c *Config) checkLimits() []error {
 		}
 	}
 	refuse(c.InlineMax != nil && *c.InlineMax < 0, "--inline-max: must not be negative")
+	refuse(c.InlineMax != nil && *c.InlineMax > inlineMaxMost, "--inline-max: must not be above "+inlineMaxMost.String())
 	refuse(c.Quota < 0, "--quota: must not be negative")
 	refuse(c.MaxBody < 0, "--max-body: must not be negative")
 	refuse(c.LocksPerUser < 0, "--locks-per-user: must not be negative")
@@ -206,6 +210,16 @@ func checkLoginName(name string) error {
 		return fmt.Errorf("%q is reserved", auth.Anonymous)
 	}
 	return store.CheckUserName(name)
+}
+
+// checkBlockedName refuses a name that nothing can have: whoever blocks it means
+// something else, a path or a pattern, and would go unprotected.
+func checkBlockedName(name string) error {
+	var bad *store.NameError
+	if err := store.CheckName(name); errors.As(err, &bad) {
+		return fmt.Errorf("%q %s and can be no name", name, bad.Reason)
+	}
+	return nil
 }
 
 func oneOf(value string, allowed ...string) error {

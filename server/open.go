@@ -17,6 +17,10 @@ import (
 // flush; an object in S3 costs a round trip either way, but no disk here.
 const inlineMaxFolder = 16 << 10
 
+// inlineMaxMost bounds --inline-max: such a body is held in memory as a whole,
+// once for each request that sends or gets one.
+const inlineMaxMost Size = 1 << 20
+
 // ErrNoData says that a command was pointed at a place without data.
 var ErrNoData = errors.New("no database here")
 
