@@ -130,8 +130,11 @@ func TestAbandonedBuild(t *testing.T) {
 		if p == store.Queued {
 			queued++
 		}
-		if queued > 3 {
+		switch {
+		case queued > 4:
 			return errors.New("the process died here") // also of what would tidy up
+		case queued == 4 && p == store.Queued: // the second chunk
+			f.advance(30 * time.Minute)
 		}
 		return nil
 	})
