@@ -338,6 +338,7 @@ func oracle(t *testing.T, doc string) *element {
 	if err != nil {
 		t.Fatal(err)
 	}
+	checkNames(t, text)
 	d := xml.NewDecoder(strings.NewReader(text))
 	root := new(element)
 	open := []*element{root}
@@ -362,6 +363,42 @@ func oracle(t *testing.T, doc string) *element {
 				top.nodes = append(top.nodes, &element{content: string(token)})
 			}
 		}
+	}
+}
+
+// checkNames fails unless prefix and local part of every name in the document
+// are names by themselves, which encoding/xml does not ask.
+func checkNames(t *testing.T, text string) {
+	t.Helper()
+	for d := xml.NewDecoder(strings.NewReader(text)); ; {
+		token, err := d.RawToken()
+		if err != nil {
+			return // the caller reads the document, too
+		}
+		start, ok := token.(xml.StartElement)
+		if !ok {
+			continue
+		}
+		names := []xml.Name{start.Name}
+		for _, attr := range start.Attr {
+			names = append(names, attr.Name)
+		}
+		for _, name := range names {
+			checkNCName(t, name.Local)
+			if name.Space != "" {
+				checkNCName(t, name.Space)
+			}
+		}
+	}
+}
+
+// checkNCName fails unless encoding/xml takes the name for that of an element
+// without a prefix.
+func checkNCName(t *testing.T, name string) {
+	t.Helper()
+	token, err := xml.NewDecoder(strings.NewReader("<" + name + "/>")).RawToken()
+	if start, ok := token.(xml.StartElement); err != nil || !ok || strings.Contains(name, ":") || start.Name != (xml.Name{Local: name}) {
+		t.Fatalf("%q is no name without a colon: %v", name, err)
 	}
 }
 

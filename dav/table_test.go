@@ -245,7 +245,7 @@ func split(step string) (words []string, err error) {
 			word = ""
 			continue
 		}
-		word += string(c)
+		word += step[i : i+1]
 	}
 	if closing != 0 {
 		return nil, fmt.Errorf("%q is not closed", closing)

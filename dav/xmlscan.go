@@ -1,6 +1,7 @@
 package dav
 
 import (
+	"bytes"
 	"encoding/xml"
 	"io"
 	"strconv"
@@ -48,7 +49,7 @@ type xmlScanner struct {
 	empty bool      // the last start tag was <a/>
 	text  string    // of the last text or CDATA token
 	raw   string    // the same before references were resolved
-	wide  bool      // a name beyond ASCII was seen
+	wide  []byte    // names beyond ASCII so far, as empty elements
 }
 
 // malformed is the answer to every violation of XML's grammar.
@@ -135,7 +136,7 @@ func (s *xmlScanner) scanInstruction() error {
 		return malformed("a processing instruction is not closed")
 	}
 	target := content[:nameLen(content)]
-	s.wide = s.wide || !isASCII(target)
+	s.keepWide(target)
 	if target == "" || strings.Contains(target, ":") || strings.EqualFold(target, "xml") {
 		return malformed("a processing instruction has a bad target")
 	}
@@ -231,12 +232,12 @@ func (s *xmlScanner) scanAttribute() error {
 	return err
 }
 
-// scanName reads a qualified name (Namespaces in XML 1.0, section 4).
+// scanName reads a qualified name. Its prefix and its local part must each be a
+// name by themselves (Namespaces in XML 1.0, section 4).
 func (s *xmlScanner) scanName(name *qname) error {
 	rest := s.src[s.pos:]
 	n := nameLen(rest)
 	s.pos += n
-	s.wide = s.wide || !isASCII(rest[:n])
 	prefix, local, colon := strings.Cut(rest[:n], ":")
 	if !colon {
 		prefix, local = "", prefix
@@ -245,6 +246,8 @@ func (s *xmlScanner) scanName(name *qname) error {
 	if local == "" || colon && (prefix == "" || nameLen(local) == 0 || strings.Contains(local, ":")) {
 		return malformed("a tag or attribute has a bad name")
 	}
+	s.keepWide(prefix)
+	s.keepWide(local)
 	*name = qname{prefix: prefix, local: local}
 	return nil
 }
@@ -276,16 +279,20 @@ func isASCII(s string) bool {
 	return true
 }
 
+// keepWide keeps a name, or one part of a qualified name, for checkWideNames.
+func (s *xmlScanner) keepWide(name string) {
+	if !isASCII(name) {
+		s.wide = append(append(append(s.wide, '<'), name...), "/>"...)
+	}
+}
+
 // checkWideNames decides on names beyond ASCII by the tables of encoding/xml,
 // which are those of XML 1.0's fourth edition, and expat's. The fifth allows
 // more, but a property with such a name would make every listing it appears in
 // unreadable to clients that use these parsers.
 func (s *xmlScanner) checkWideNames() error {
-	if !s.wide {
-		return nil
-	}
-	d := xml.NewDecoder(strings.NewReader(s.src))
-	for {
+	d := xml.NewDecoder(bytes.NewReader(s.wide))
+	for len(s.wide) > 0 {
 		switch _, err := d.RawToken(); {
 		case err == io.EOF:
 			return nil
@@ -293,6 +300,7 @@ func (s *xmlScanner) checkWideNames() error {
 			return malformed("a tag or attribute has a bad name")
 		}
 	}
+	return nil
 }
 
 // isBlank reports whether s is white space by XML's definition.

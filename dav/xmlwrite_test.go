@@ -73,6 +73,7 @@ func wellFormed(t *testing.T, doc string) {
 	if err := readAll(doc); err != nil {
 		t.Errorf("not well-formed: %v\n%s", err, doc)
 	}
+	checkNames(t, doc)
 	d := xml.NewDecoder(strings.NewReader(doc))
 	for {
 		switch _, err := d.Token(); {
