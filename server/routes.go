@@ -14,7 +14,7 @@ import (
 // davPrefix is where the caller's workspace is mounted.
 const davPrefix = "/dav"
 
-// readyTimeout bounds how long /readyz waits for the database.
+// readyTimeout bounds how long /readyz waits for database and objects.
 const readyTimeout = 2 * time.Second
 
 // routes maps paths to doors. Paths are matched as sent: the router must not
@@ -68,7 +68,8 @@ func (s *Server) elsewhere(w http.ResponseWriter, r *http.Request, who dav.Princ
 // healthz says that the process is alive, whatever its database does.
 func (s *Server) healthz(w http.ResponseWriter, r *http.Request) { answerProbe(w, r, nil) }
 
-// readyz says that requests can be served.
+// readyz says that requests can be served: the database takes changes and the
+// objects answer.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
 	defer cancel()
