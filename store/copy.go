@@ -84,10 +84,7 @@ func (t *tx) admitCopy(from, to Target, o CopyOptions, c Claim) (src, dst *spot,
 
 // ends resolves source and destination and refuses what needs no rules.
 func (t *tx) ends(from, to Target) (src, dst *spot, err error) {
-	if src, err = t.find(from); err != nil {
-		return nil, nil, err
-	}
-	if _, err := src.existing(); err != nil {
+	if src, err = t.mapped(from); err != nil {
 		return nil, nil, err
 	}
 	if dst, err = t.find(to); err != nil {

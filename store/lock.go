@@ -234,11 +234,7 @@ func (s *Store) Unlock(ctx context.Context, target Target, token string, c Claim
 // target.
 func (t *tx) ownLock(target Target, token string, c Claim) (*spot, lockns.Lock, error) {
 	var none lockns.Lock
-	sp, err := t.find(target)
-	if err != nil {
-		return nil, none, err
-	}
-	n, err := sp.existing()
+	sp, err := t.mapped(target)
 	if err != nil {
 		return nil, none, err
 	}
@@ -250,7 +246,7 @@ func (t *tx) ownLock(target Target, token string, c Claim) (*spot, lockns.Lock, 
 	switch {
 	case err != nil:
 		return nil, none, err
-	case !ok || namespace != sp.id || l.Origin != lockns.WebDAV || !l.Covers(n.Place):
+	case !ok || namespace != sp.id || l.Origin != lockns.WebDAV || !l.Covers(sp.node.Place):
 		return nil, none, ErrNoSuchLock
 	case l.Holder != cred.User:
 		return nil, none, ErrNotHolder

@@ -30,12 +30,13 @@ func (sp *spot) place() lockns.Place {
 	return lockns.Place{}
 }
 
-// existing is the node, or ErrNotFound.
-func (sp *spot) existing() (*Node, error) {
-	if sp.node == nil {
-		return nil, ErrNotFound
+// mapped is find for a path that must map to something: ErrNotFound otherwise.
+func (t *tx) mapped(target Target) (*spot, error) {
+	sp, err := t.find(target)
+	if err == nil && sp.node == nil {
+		err = ErrNotFound
 	}
-	return sp.node, nil
+	return sp, err
 }
 
 // find resolves a path, root-first.

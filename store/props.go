@@ -13,18 +13,14 @@ import (
 // claim's.
 func (s *Store) PatchProps(ctx context.Context, target Target, p Patch, c Claim) (n Node, err error) {
 	err = s.update(ctx, []lockns.Workspace{target.Workspace}, func(t *tx) error {
-		sp, err := t.find(target)
-		if err != nil {
-			return err
-		}
-		found, err := sp.existing()
+		sp, err := t.mapped(target)
 		if err != nil {
 			return err
 		}
 		if _, err := t.permit(c, sp.touch()); err != nil {
 			return err
 		}
-		n = *found
+		n = *sp.node
 		if err := t.patch(sp.space, &n, p); err != nil {
 			return err
 		}

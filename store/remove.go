@@ -14,11 +14,7 @@ import (
 // way, and the claim's.
 func (s *Store) Remove(ctx context.Context, target Target, c Claim) error {
 	return s.update(ctx, []lockns.Workspace{target.Workspace}, func(t *tx) error {
-		sp, err := t.find(target)
-		if err != nil {
-			return err
-		}
-		n, err := sp.existing()
+		sp, err := t.mapped(target)
 		if err != nil {
 			return err
 		}
@@ -28,10 +24,10 @@ func (s *Store) Remove(ctx context.Context, target Target, c Claim) error {
 		if _, err := t.permit(c, sp.membership(), sp.deep()); err != nil {
 			return err
 		}
-		if err := t.dropUnder(sp.space, n.Place); err != nil {
+		if err := t.dropUnder(sp.space, sp.node.Place); err != nil {
 			return err
 		}
-		if err := t.removeNode(n); err != nil {
+		if err := t.removeNode(sp.node); err != nil {
 			return err
 		}
 		if err := t.touchFolder(sp.space, sp.parentID); err != nil {

@@ -21,13 +21,9 @@ func (s *Store) Stat(ctx context.Context, target Target) (n Node, err error) {
 		return n, err
 	}
 	err = s.snapshot(ctx, func(t *tx) error {
-		sp, err := t.find(target)
-		if err != nil {
-			return err
-		}
-		found, err := sp.existing()
+		sp, err := t.mapped(target)
 		if err == nil {
-			n = *found
+			n = *sp.node
 		}
 		return err
 	})
@@ -44,15 +40,11 @@ func (s *Store) Read(ctx context.Context, target Target) (n Node, content io.Rea
 		return n, nil, err
 	}
 	err = s.snapshot(ctx, func(t *tx) error {
-		sp, err := t.find(target)
+		sp, err := t.mapped(target)
 		if err != nil {
 			return err
 		}
-		found, err := sp.existing()
-		if err != nil {
-			return err
-		}
-		if n = *found; !n.IsFolder() {
+		if n = *sp.node; !n.IsFolder() {
 			content, err = t.content(ctx, n)
 		}
 		return err
@@ -102,18 +94,14 @@ func (s *Store) Walk(ctx context.Context, target Target, depth int, want Want, l
 	w := &walker{s: s, ctx: ctx, ws: target.Workspace, depth: depth, want: want, fn: fn}
 	var start Entry
 	err := s.snapshot(ctx, func(t *tx) error {
-		sp, err := t.find(target)
-		if err != nil {
-			return err
-		}
-		n, err := sp.existing()
+		sp, err := t.mapped(target)
 		if err != nil {
 			return err
 		}
 		if err := t.withinLimit(sp, depth, limit); err != nil {
 			return err
 		}
-		start, err = t.entry(sp.space, n, target.Path, want)
+		start, err = t.entry(sp.space, sp.node, target.Path, want)
 		return err
 	})
 	if err != nil {
