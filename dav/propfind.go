@@ -82,17 +82,23 @@ func (q *request) newPropWriter(w http.ResponseWriter) (*propWriter, error) {
 	return pw, nil
 }
 
-// plan decides what the store has to read beside the nodes.
+// plan decides what the store has to read beside the nodes: no dead property
+// that was not asked for, and no value where names will do.
 func (pw *propWriter) plan() {
-	if pw.ask.kind != propfindProps {
-		pw.want = store.Want{Props: true, Locks: pw.ask.kind == propfindAll}
+	switch pw.ask.kind {
+	case propfindAll:
+		pw.want = store.Want{Props: true, Locks: true}
+		return
+	case propfindNames:
+		pw.want = store.Want{Props: true, NamesOnly: true}
 		return
 	}
 	for _, name := range pw.ask.props {
-		if !isProtected(name) {
-			pw.want.Props = true
+		if !isProtected(name) && !slices.Contains(pw.want.PropNames, name.local) {
+			pw.want.PropNames = append(pw.want.PropNames, name.local)
 		}
 	}
+	pw.want.Props = len(pw.want.PropNames) > 0
 	pw.want.Locks = pw.asksFor("lockdiscovery")
 }
 
