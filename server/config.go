@@ -37,7 +37,7 @@ type Config struct {
 	Sync          string   `help:"full: an acknowledged write survives a power cut; normal: a crash of the process." enum:"full,normal" default:"full" env:"HOLDFAST_SYNC"`
 	InlineMax     *Size    `help:"Bodies up to this size, 1MiB at most, live in the database (default: 16KiB with a folder, 0 with S3)." env:"HOLDFAST_INLINE_MAX" placeholder:"SIZE"`
 	EmptyObjects  string   `help:"How the empty objects of locked new files are kept: one for all, or one each." enum:"shared,owned" default:"shared" env:"HOLDFAST_EMPTY_OBJECTS"`
-	AdminUser     string   `help:"Administrator to create on the first start, with HOLDFAST_ADMIN_PASSWORD or a password printed once (default: ${default})." default:"admin" env:"HOLDFAST_ADMIN_USER" placeholder:"NAME"`
+	AdminUser     string   `help:"Administrator to create on the first start, while there are no users, with HOLDFAST_ADMIN_PASSWORD or a password printed once (default: ${default})." default:"admin" env:"HOLDFAST_ADMIN_USER" placeholder:"NAME"`
 	Anonymous     bool     `help:"Serve /dav/ without login. Loopback only." env:"HOLDFAST_ANONYMOUS"`
 	Auth          []string `help:"Ways to log in: basic (default: ${default})." default:"basic" env:"HOLDFAST_AUTH" placeholder:"LIST"`
 	PublicURL     []string `name:"public-url" help:"Origins the server is known under, such as https://dav.example." env:"HOLDFAST_PUBLIC_URL" placeholder:"URL"`

@@ -9,18 +9,56 @@ import (
 	"holdfast/store"
 )
 
+// Administers reports whether a user can log in as an administrator.
+func Administers(u store.User) bool { return u.Admin && canLogIn(u) }
+
+func canLogIn(u store.User) bool { return !u.Disabled && u.PasswordHash != "" }
+
+// staff is what a start tells of the users it finds.
+type staff struct {
+	greeted  string // whom the hints name
+	headless bool   // nobody can log in as an administrator
+	ignored  bool   // an administrator was asked for after the first start
+}
+
+// noName stands in hints for the user there is none of.
+const noName = "NAME"
+
+// staffOf looks for an administrator, whose name the hints show; else it is the
+// first user who can log in.
+func staffOf(users []store.User) staff {
+	found := staff{greeted: noName, headless: true}
+	for _, u := range users {
+		if Administers(u) {
+			return staff{greeted: u.Name}
+		}
+		if found.greeted == noName && canLogIn(u) {
+			found.greeted = u.Name
+		}
+	}
+	return found
+}
+
 // firstStart makes the administrator when there is no user yet, and the
-// anonymous user when it is asked for.
+// anonymous user when it is asked for. Where users exist, it makes none, however
+// few can log in: a name and a password that are left in a configuration must not
+// bring back who was removed.
 func (s *Server) firstStart(ctx context.Context) error {
 	users, err := s.store.Users(ctx)
 	if err != nil {
 		return err
 	}
-	if len(users) == 0 {
+	first := len(users) == 0
+	if first {
 		if err := s.addAdmin(ctx); err != nil {
 			return err
 		}
+		if users, err = s.store.Users(ctx); err != nil {
+			return err
+		}
 	}
+	s.staff = staffOf(users)
+	s.staff.ignored = !first && (s.cfg.AdminUser != DefaultConfig().AdminUser || s.cfg.AdminPassword != "")
 	if !s.cfg.Anonymous {
 		return nil
 	}

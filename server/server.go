@@ -35,6 +35,7 @@ type Server struct {
 	origins   origins
 	anonymous dav.Principal // whom requests without credentials are, with --anonymous
 	minted    string        // the administrator's password, until it is printed
+	staff     staff
 	listener  net.Listener
 	http      *http.Server
 	serving   chan struct{}      // closed by Serve; the janitor waits for it
@@ -178,7 +179,17 @@ func (s *Server) announce() error {
 	if s.cfg.Anonymous {
 		s.log.Warn("anonymous: every program and every user of this machine can read and write the anonymous workspace")
 	}
+	s.announceStaff()
 	return s.greet()
+}
+
+func (s *Server) announceStaff() {
+	if s.staff.ignored {
+		s.log.Info("users exist already: --admin-user and HOLDFAST_ADMIN_PASSWORD are ignored")
+	}
+	if s.staff.headless {
+		s.log.Warn("no administrator can log in: make one with: holdfast user set NAME --admin")
+	}
 }
 
 func (s *Server) greet() error {
@@ -190,7 +201,7 @@ func (s *Server) greet() error {
 		}
 		s.minted = ""
 	}
-	user := s.cfg.AdminUser
+	user := s.staff.greeted
 	if s.cfg.Anonymous {
 		user = ""
 	}
