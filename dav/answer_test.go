@@ -54,6 +54,8 @@ func TestFailureOf(t *testing.T) {
 		{"MOVE", errors.Join(store.ErrForeignLock, &lockns.LockedError{Locks: locks}), 423, "lock-token-submitted"},
 		{"PUT", &lockns.LockedError{Locks: locks}, 423, "lock-token-submitted"},
 		{"LOCK", &lockns.ConflictError{Covering: locks}, 423, "no-conflicting-lock"},
+		{"PUT", store.ErrUnavailable, 503, ""},
+		{"PUT", fmt.Errorf("%w: %w", store.ErrUnavailable, errors.New("disk on fire")), 503, ""},
 		{"PUT", store.ErrBusy, 503, ""},
 		{"PUT", store.ErrCommitUnknown, 503, ""},
 		{"PUT", store.ErrClosed, 503, ""},
@@ -68,7 +70,7 @@ func TestFailureOf(t *testing.T) {
 			if f.retry != (c.status == http.StatusServiceUnavailable) {
 				t.Errorf("retry is %t", f.retry)
 			}
-			for _, word := range []string{"put:", "store:", "lockns:", "fire", "secret", "private"} {
+			for _, word := range []string{"put:", "store:", "body store", "lockns:", "fire", "secret", "private"} {
 				if strings.Contains(f.text, word) {
 					t.Errorf("the text %q tells internals", f.text)
 				}

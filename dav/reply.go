@@ -62,15 +62,13 @@ func (p *reply) ReadFrom(r io.Reader) (int64, error) {
 	}
 	first := make([]byte, firstBytes)
 	got, readErr := io.ReadFull(r, first)
-	if got == 0 && readErr != io.EOF {
+	ended := readErr == io.EOF || readErr == io.ErrUnexpectedEOF && got > 0
+	if readErr != nil && !ended {
 		return 0, readErr
 	}
 	n, err := p.Write(first[:got])
-	if err != nil || readErr == io.EOF || readErr == io.ErrUnexpectedEOF {
+	if err != nil || ended {
 		return int64(n), err
-	}
-	if readErr != nil {
-		return int64(n), readErr
 	}
 	rest, err := io.Copy(p.ResponseWriter, r)
 	return int64(n) + rest, err

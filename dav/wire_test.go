@@ -145,9 +145,15 @@ func TestFailingStorage(t *testing.T) {
 		return nil
 	}
 	broken = true
-	for _, c := range []call{put("/g", long), put("/f", long), {method: "GET", target: "/f"}} {
-		t.Run(c.method+" "+c.target+" is 500", func(t *testing.T) {
-			a := sp.want(t, http.StatusInternalServerError, c)
+	get := func(ranges string) call {
+		return call{method: "GET", target: "/f", header: []string{"Range: " + ranges}}
+	}
+	for _, c := range []call{put("/g", long), put("/f", long), {method: "GET", target: "/f"}, get("bytes=5-"), get("bytes=0-1,5-6")} {
+		t.Run(strings.Join(append(c.header, c.method, c.target, "is 503"), " "), func(t *testing.T) {
+			a := sp.want(t, http.StatusServiceUnavailable, c)
+			if after := a.header.Get("Retry-After"); after != "1" {
+				t.Errorf("Retry-After %q, want 1", after)
+			}
 			if strings.Contains(a.body, secret) {
 				t.Errorf("the answer tells internals: %s", a.body)
 			}
