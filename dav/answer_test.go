@@ -54,6 +54,7 @@ func TestFailureOf(t *testing.T) {
 		{"MOVE", errors.Join(store.ErrForeignLock, &lockns.LockedError{Locks: locks}), 423, "lock-token-submitted"},
 		{"PUT", &lockns.LockedError{Locks: locks}, 423, "lock-token-submitted"},
 		{"LOCK", &lockns.ConflictError{Covering: locks}, 423, "no-conflicting-lock"},
+		{"PROPPATCH", store.ErrTooManyProps, 507, ""},
 		{"PUT", store.ErrUnavailable, 503, ""},
 		{"PUT", fmt.Errorf("%w: %w", store.ErrUnavailable, errors.New("disk on fire")), 503, ""},
 		{"PUT", store.ErrBusy, 503, ""},

@@ -41,6 +41,7 @@ var refusals = []struct {
 	{store.ErrTooMany, failure{status: 403, text: "too many members are below this collection"}},
 	{store.ErrPrecondition, failure{status: 412, text: "a condition of the request is false"}},
 	{store.ErrQuota, failure{status: 507, condition: "quota-not-exceeded", text: "the storage quota would be exceeded"}},
+	{store.ErrTooManyProps, failure{status: 507, text: "the resource would have too many properties, or too large ones"}},
 	{store.ErrLockQuota, failure{status: 507, text: "no more locks are allowed"}},
 	{store.ErrNoSpace, failure{status: 507, condition: "sufficient-disk-space", text: "the server has no space left", internal: true}},
 	{store.ErrBodySize, failure{status: 400, text: "the body is not as long as announced"}},

@@ -34,27 +34,33 @@ func (q *request) mkcol(w http.ResponseWriter) error {
 }
 
 // extendedMkcol makes the collection with its properties, or neither (RFC 5689
-// section 3).
+// section 3). Properties that are to blame answer with their own status, as in
+// the example of section 3.4.
 func (q *request) extendedMkcol(w http.ResponseWriter, ops []propOp) error {
 	patch, protected := planPatch(ops)
-	if len(protected) == 0 {
-		if _, err := q.h.opt.Store.Mkdir(q.r.Context(), q.target(), patch, q); err != nil {
+	if len(protected) > 0 {
+		if _, err := q.stat(); !errors.Is(err, store.ErrNotFound) {
+			if err == nil {
+				err = store.ErrExists
+			}
 			return err
 		}
+		writeDocument(w, http.StatusForbidden, "mkcol-response", patched{ops, protected, protectedFailure}.write)
+		return nil
+	}
+	_, err := q.h.opt.Store.Mkdir(q.r.Context(), q.target(), patch, q)
+	var outcome patched
+	switch {
+	case err == nil:
 		w.Header().Set("Content-Length", "0")
 		w.Header().Set("Cache-Control", "no-cache")
 		w.WriteHeader(http.StatusCreated)
 		return nil
-	}
-	if _, err := q.stat(); !errors.Is(err, store.ErrNotFound) {
-		if err == nil {
-			err = store.ErrExists
-		}
+	case oversized(err):
+		outcome = patched{ops, settings(ops), q.failureOf(err)}
+	default:
 		return err
 	}
-	// The status is that of the properties, as in the example of section 3.4.
-	writeDocument(w, http.StatusForbidden, "mkcol-response", func(m *multistatus) {
-		writePatched(m, ops, protected)
-	})
+	writeDocument(w, outcome.reason.status, "mkcol-response", outcome.write)
 	return nil
 }

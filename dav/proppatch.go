@@ -1,14 +1,15 @@
 package dav
 
 import (
+	"errors"
 	"net/http"
 
 	"holdfast/store"
 )
 
 // proppatch serves PROPPATCH (RFC 4918 section 9.2). Either all is done or
-// nothing; the answer is 207 in both cases, which is the only one Windows
-// understands.
+// nothing. What the properties are to blame for is told property by property in
+// a 207, the only answer Windows understands.
 func (q *request) proppatch(w http.ResponseWriter) error {
 	if err := q.checkXMLType(); err != nil {
 		return err
@@ -18,20 +19,43 @@ func (q *request) proppatch(w http.ResponseWriter) error {
 		return err
 	}
 	patch, protected := planPatch(ops)
+	outcome := patched{ops: ops}
 	if len(protected) > 0 {
 		// Nothing is changed, yet locks and conditions come first.
-		patch = store.Patch{}
+		patch, outcome = store.Patch{}, patched{ops, protected, protectedFailure}
 	}
 	node, err := q.h.opt.Store.PatchProps(q.r.Context(), q.target(), patch, q)
+	if oversized(err) {
+		outcome = patched{ops, settings(ops), q.failureOf(err)}
+		node, err = q.stat()
+	}
 	if err != nil {
 		return err
 	}
 	writeDocument(w, http.StatusMultiStatus, "multistatus", func(m *multistatus) {
 		m.response(q.href(node.IsFolder()))
-		writePatched(m, ops, protected)
+		outcome.write(m)
 		m.endResponse()
 	})
 	return nil
+}
+
+// oversized reports whether a patch failed because the user may not store as
+// much. That is the properties' own 507 (RFC 4918 section 9.2.1); the server's
+// want of space is the request's.
+func oversized(err error) bool {
+	return errors.Is(err, store.ErrTooManyProps) || errors.Is(err, store.ErrQuota)
+}
+
+// settings are the properties that operations set: those that take space.
+func settings(ops []propOp) map[xmlName]bool {
+	set := map[xmlName]bool{}
+	for _, op := range ops {
+		if !op.remove {
+			set[op.name] = true
+		}
+	}
+	return set
 }
 
 // planPatch turns the operations of a body into the store's, and lists the
@@ -57,19 +81,31 @@ func planPatch(ops []propOp) (patch store.Patch, protected map[xmlName]bool) {
 	return patch, protected
 }
 
-// writePatched writes what became of the properties, each once: 200 for all, or
-// 403 for the protected ones and 424 for the others.
-func writePatched(m *multistatus, ops []propOp, protected map[xmlName]bool) {
-	if len(protected) == 0 {
-		writeNames(m, ops, nil)
+// patched is what became of the operations of a body.
+type patched struct {
+	ops []propOp
+	// blamed are the properties that failed, all for one reason, and so kept
+	// the others from being changed. Without any the patch is done.
+	blamed map[xmlName]bool
+	reason failure
+}
+
+// protectedFailure is the reason when properties belong to the server.
+var protectedFailure = failure{status: http.StatusForbidden, condition: "cannot-modify-protected-property"}
+
+// write writes the properties, each once: 200 for all, or the reason for the
+// blamed ones and 424 for the others.
+func (p patched) write(m *multistatus) {
+	if len(p.blamed) == 0 {
+		p.writeNames(m, nil)
 		m.propstatClose(http.StatusOK)
 		return
 	}
-	writeNames(m, ops, func(name xmlName) bool { return protected[name] })
-	m.propstatFail(http.StatusForbidden, "cannot-modify-protected-property", "")
-	for _, op := range ops {
-		if !protected[op.name] {
-			writeNames(m, ops, func(name xmlName) bool { return !protected[name] })
+	p.writeNames(m, func(name xmlName) bool { return p.blamed[name] })
+	m.propstatFail(p.reason.status, p.reason.condition, p.reason.text)
+	for _, op := range p.ops {
+		if !p.blamed[op.name] {
+			p.writeNames(m, func(name xmlName) bool { return !p.blamed[name] })
 			m.propstatClose(http.StatusFailedDependency)
 			return
 		}
@@ -77,10 +113,10 @@ func writePatched(m *multistatus, ops []propOp, protected map[xmlName]bool) {
 }
 
 // writeNames opens a group with the names that pick picks.
-func writeNames(m *multistatus, ops []propOp, pick func(xmlName) bool) {
+func (p patched) writeNames(m *multistatus, pick func(xmlName) bool) {
 	m.propstatOpen()
 	written := map[xmlName]bool{}
-	for _, op := range ops {
+	for _, op := range p.ops {
 		if !written[op.name] && (pick == nil || pick(op.name)) {
 			written[op.name] = true
 			m.emptyName(op.name)

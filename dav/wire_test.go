@@ -131,6 +131,38 @@ func TestContentIsOpenedForGetOnly(t *testing.T) {
 	}
 }
 
+// A resource has no room for any number of properties, and says which it has
+// not taken.
+func TestTooManyProperties(t *testing.T) {
+	sp := newServer(t, nil).newSpace(t)
+	set := func(from, n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, `<p%d xmlns="u"/>`, from+i)
+		}
+		return fmt.Sprintf(updateFmt, "set", b.String())
+	}
+	patch := func(body string) call { return call{method: "PROPPATCH", target: "/f", body: body, hasBody: true} }
+	sp.want(t, 201, put("/f", "x"))
+	if a := sp.want(t, 207, patch(set(0, store.MaxProps))); !strings.Contains(a.body, "200 OK") {
+		t.Fatalf("the properties a resource may have: %s", a.body)
+	}
+	a := sp.want(t, 207, patch(set(store.MaxProps, 1)))
+	if !strings.Contains(a.body, fmt.Sprintf(":p%d ", store.MaxProps)) || !strings.Contains(a.body, " 507 ") || strings.Contains(a.body, "200 OK") {
+		t.Errorf("one more: %s", a.body)
+	}
+	if a := sp.want(t, 207, call{method: "PROPFIND", target: "/f", body: fmt.Sprintf(propfindFmt, fmt.Sprintf(`<p%d xmlns="u"/>`, store.MaxProps)), hasBody: true}); strings.Contains(a.body, "200 OK") {
+		t.Errorf("it is there: %s", a.body)
+	}
+	value := strings.Repeat("x", store.MaxPropBytes)
+	mkcol := `<D:mkcol xmlns:D="DAV:"><D:set><D:prop><a xmlns="u">` + value + `</a></D:prop></D:set></D:mkcol>`
+	a = sp.want(t, http.StatusInsufficientStorage, call{method: "MKCOL", target: "/c", body: mkcol, hasBody: true})
+	if !strings.Contains(a.body, "mkcol-response") || strings.Contains(a.body, "xxx") {
+		t.Errorf("MKCOL: %.300s", a.body)
+	}
+	sp.want(t, 404, call{method: "PROPFIND", target: "/c"})
+}
+
 const secret = "bucket credentials expired"
 
 func TestFailingStorage(t *testing.T) {
