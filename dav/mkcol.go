@@ -38,17 +38,11 @@ func (q *request) mkcol(w http.ResponseWriter) error {
 // the example of section 3.4.
 func (q *request) extendedMkcol(w http.ResponseWriter, ops []propOp) error {
 	patch, protected := planPatch(ops)
+	claim := store.Claim(q)
 	if len(protected) > 0 {
-		if _, err := q.stat(); !errors.Is(err, store.ErrNotFound) {
-			if err == nil {
-				err = store.ErrExists
-			}
-			return err
-		}
-		writeDocument(w, http.StatusForbidden, "mkcol-response", patched{ops, protected, protectedFailure}.write)
-		return nil
+		patch, claim = store.Patch{}, refusing{q, errProtected}
 	}
-	_, err := q.h.opt.Store.Mkdir(q.r.Context(), q.target(), patch, q)
+	_, err := q.h.opt.Store.Mkdir(q.r.Context(), q.target(), patch, claim)
 	var outcome patched
 	switch {
 	case err == nil:
@@ -56,6 +50,8 @@ func (q *request) extendedMkcol(w http.ResponseWriter, ops []propOp) error {
 		w.Header().Set("Cache-Control", "no-cache")
 		w.WriteHeader(http.StatusCreated)
 		return nil
+	case errors.Is(err, errProtected):
+		outcome = patched{ops, protected, protectedFailure}
 	case oversized(err):
 		outcome = patched{ops, settings(ops), q.failureOf(err)}
 	default:
@@ -63,4 +59,23 @@ func (q *request) extendedMkcol(w http.ResponseWriter, ops []propOp) error {
 	}
 	writeDocument(w, outcome.reason.status, "mkcol-response", outcome.write)
 	return nil
+}
+
+// errProtected: a property that is to be set belongs to the server.
+var errProtected = errors.New("dav: protected property")
+
+// refusing is the claim of a request that is refused in any case: it fails with
+// err once the store has asked all that could refuse it sooner, existence, locks
+// and conditions.
+type refusing struct {
+	*request
+	err error
+}
+
+// Precondition implements store.Claim.
+func (r refusing) Precondition(v store.View) error {
+	if err := r.request.Precondition(v); err != nil {
+		return err
+	}
+	return r.err
 }
