@@ -121,7 +121,7 @@ func (c *Config) resolve() (resolved, error) {
 	add("sync", oneOf(c.Sync, "full", "normal"))
 	add("empty-objects", oneOf(c.EmptyObjects, "shared", "owned"))
 	add("log-format", oneOf(c.LogFormat, "text", "json"))
-	add("admin-user", checkLoginName(c.AdminUser))
+	add("admin-user", CheckLoginName(c.AdminUser))
 	add("auth", checkSchemes(c.Auth))
 	if c.Anonymous {
 		for _, err := range c.checkAnonymous() {
@@ -205,11 +205,17 @@ func checkSchemes(schemes []string) error {
 	return nil
 }
 
-func checkLoginName(name string) error {
+// CheckLoginName refuses a name that nobody can log in with, in words for whoever
+// chose it.
+func CheckLoginName(name string) error {
 	if strings.EqualFold(name, auth.Anonymous) {
-		return fmt.Errorf("%q is reserved", auth.Anonymous)
+		return fmt.Errorf("user %q is reserved for --anonymous and cannot log in", auth.Anonymous)
 	}
-	return store.CheckUserName(name)
+	if err := store.CheckUserName(name); err != nil {
+		reason := strings.TrimPrefix(err.Error(), store.ErrBadName.Error()+": ")
+		return fmt.Errorf("%q cannot be a user: %s", name, reason)
+	}
+	return nil
 }
 
 // checkBlockedName refuses a name that nothing can have: whoever blocks it means

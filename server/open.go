@@ -81,7 +81,7 @@ func (l locations) open(ctx context.Context, cfg *Config, log *slog.Logger) (*st
 		Log:          log,
 	})
 	if err != nil {
-		return nil, nil, fmt.Errorf("open store: %w", err)
+		return nil, nil, fmt.Errorf("open data: %w", err)
 	}
 	return st, objects, nil
 }

@@ -56,13 +56,13 @@ func newParams() params {
 func CheckPassword(password string) error {
 	switch {
 	case password == "":
-		return fmt.Errorf("%w: empty", ErrBadPassword)
+		return fmt.Errorf("%w: it is empty", ErrBadPassword)
 	case len(password) > MaxPasswordBytes:
-		return fmt.Errorf("%w: over %d bytes", ErrBadPassword, MaxPasswordBytes)
+		return fmt.Errorf("%w: it is longer than %d bytes", ErrBadPassword, MaxPasswordBytes)
 	case !utf8.ValidString(password):
-		return fmt.Errorf("%w: not UTF-8", ErrBadPassword)
+		return fmt.Errorf("%w: it is not UTF-8", ErrBadPassword)
 	case strings.ContainsFunc(password, unicode.IsControl):
-		return fmt.Errorf("%w: control character", ErrBadPassword)
+		return fmt.Errorf("%w: it has a control character", ErrBadPassword)
 	}
 	return nil
 }

@@ -2,14 +2,17 @@ package main
 
 import (
 	"context"
+	"encoding"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"os/signal"
+	"reflect"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -211,4 +214,32 @@ func (versionCmd) Run(std *streams) error {
 	}
 	_, err := fmt.Fprintf(std.out, "holdfast %s %s %s/%s\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	return err
+}
+
+// Flags with a written form of their own.
+var (
+	sizes = kong.TypeMapper(reflect.TypeFor[server.Size](), written("size", "5GiB"))
+	times = kong.TypeMapper(reflect.TypeFor[server.Duration](), written("time", "90m or 7d"))
+)
+
+// written reads a flag that has a written form, as its type does. kong asks for
+// a "value" when there is none, and takes a negative one for a flag.
+func written(what, example string) kong.MapperFunc {
+	return func(flag *kong.DecodeContext, target reflect.Value) error {
+		var text string
+		if err := flag.Scan.PopValueInto(what, &text); err != nil {
+			return fmt.Errorf("needs a %s that is not negative, such as %s", what, example)
+		}
+		return target.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(text))
+	}
+}
+
+// plain is the text of an error without the names of packages: people who run
+// commands know none.
+func plain(err error) string {
+	text := err.Error()
+	for _, e := range []error{store.ErrBusy, store.ErrNoSpace, store.ErrUnavailable, store.ErrCommitUnknown} {
+		text = strings.ReplaceAll(text, e.Error(), strings.TrimPrefix(e.Error(), "store: "))
+	}
+	return text
 }

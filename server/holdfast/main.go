@@ -28,7 +28,8 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) (status int) 
 	}()
 	io := &streams{in: stdin, out: stdout, err: stderr}
 	parser, err := kong.New(&commands{}, kong.Name("holdfast"), kong.Bind(io), kong.Writers(stdout, stderr),
-		kong.Description("A WebDAV server whose locks hold."), kong.Exit(func(code int) { panic(exit(code)) }))
+		kong.Description("A WebDAV server whose locks hold."), kong.Exit(func(code int) { panic(exit(code)) }),
+		sizes, times)
 	if err != nil {
 		panic(err) // the tags of commands are wrong, which any test finds
 	}
@@ -49,7 +50,7 @@ func report(stderr io.Writer, err error) int {
 	if err == nil {
 		return 0
 	}
-	fmt.Fprintln(stderr, "holdfast: "+strings.ReplaceAll(err.Error(), "\n", "\nholdfast: "))
+	fmt.Fprintln(stderr, "holdfast: "+strings.ReplaceAll(plain(err), "\n", "\nholdfast: "))
 	if usage := (usageError{}); errors.As(err, &usage) {
 		fmt.Fprintln(stderr, "holdfast: see holdfast --help")
 		return 2

@@ -19,6 +19,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"holdfast/server"
+	"holdfast/store"
 )
 
 // asProgram makes the test binary be the program, so that signals and exit
@@ -62,16 +63,27 @@ func TestExitStatus(t *testing.T) {
 		{"unknown login", "", "serve --auth digest", 2, "--auth"},
 		{"bad size", "", "serve --quota 1GB", 2, "--quota"},
 		{"anonymous for everybody", "", "serve --anonymous --addr :0", 2, "--anonymous"},
-		{"no such user", "x\n", "user passwd bob --data " + data, 1, "bob"},
-		{"user exists", "x\n", "user add alice --data " + data, 1, "exists"},
-		{"user exists in another case", "x\n", "user add ALICE --data " + data, 1, "exists"},
-		{"bad user name", "x\n", "user add a/b --data " + data, 1, "name"},
+		{"negative size", "", "serve --quota -1", 2, "--quota: needs a size"},
+		{"negative size given another way", "", "serve --quota=-1", 2, `size "-1" is not`},
+		{"no size at all", "", "user add bob --quota", 2, "--quota: needs a size"},
+		{"negative time", "", "serve --lock-max -1s", 2, "--lock-max: needs a time"},
+		{"too much memory", "", "serve --inline-max 2MiB", 2, "--inline-max"},
+		{"blocked path", "", "serve --blocked-names a/b", 2, "--blocked-names"},
+		{"administrator of a bad name", "", "serve --admin-user a/b", 2, `--admin-user: "a/b" cannot be a user: a user name has`},
+		{"no such user", "x\n", "user passwd bob --data " + data, 1, `user "bob" does not exist`},
+		{"no such user to set", "", "user set bob --admin --data " + data, 1, `user "bob" does not exist`},
+		{"no such user to disable", "", "user disable bob --data " + data, 1, `user "bob" does not exist`},
+		{"no such user to remove", "", "user remove bob --data " + data, 1, `user "bob" does not exist`},
+		{"user exists", "x\n", "user add alice --data " + data, 1, `user "alice" exists already`},
+		{"user exists in another case", "x\n", "user add ALICE --data " + data, 1, `user "ALICE" exists already`},
+		{"bad user name", "x\n", "user add a/b --data " + data, 1, `"a/b" cannot be a user: a user name has letters`},
+		{"long user name", "x\n", "user add " + strings.Repeat("a", 65) + " --data " + data, 1, "1 to 64 characters"},
 		{"reserved user name", "x\n", "user add Anonymous --data " + data, 1, "reserved"},
 		{"reserved user gets no password", "x\n", "user passwd anonymous --data " + data, 1, "reserved"},
 		{"reserved user gets no role", "", "user set anonymous --admin --data " + data, 1, "reserved"},
-		{"no password", "", "user add bob --data " + data, 1, "password"},
-		{"empty password", "\n", "user add bob --data " + data, 1, "password"},
-		{"endless password", strings.Repeat("x", 1<<20), "user add bob --data " + data, 1, "password"},
+		{"no password", "", "user add bob --data " + data, 1, "bad password: it is empty"},
+		{"empty password", "\n", "user add bob --data " + data, 1, "bad password: it is empty"},
+		{"endless password", strings.Repeat("x", 1<<20), "user add bob --data " + data, 1, "bad password: it is longer than 1024 bytes"},
 		{"nothing to set", "", "user set alice --data " + data, 2, "nothing"},
 		{"no database to list", "", "user list --data " + empty, 1, "no database"},
 		{"no database to check", "", "check --data " + empty, 1, "no database"},
@@ -84,6 +96,9 @@ func TestExitStatus(t *testing.T) {
 			status, stdout, stderr := invoke(c.stdin, strings.Fields(c.args)...)
 			if status != c.status || !strings.Contains(stdout+stderr, c.says) {
 				t.Errorf("status %d, want %d and %q\n%s%s", status, c.status, c.says, stdout, stderr)
+			}
+			if strings.Contains(stderr, "store: ") {
+				t.Errorf("names a package: %s", stderr)
 			}
 		})
 	}
@@ -114,6 +129,21 @@ func TestUserLife(t *testing.T) {
 	step("", "", "user", "remove", "bob")
 }
 
+func TestPlain(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{fmt.Errorf("open data: %w", store.ErrBusy), "open data: database busy"},
+		{errors.Join(store.ErrNoSpace, store.ErrUnavailable), "no space left\nbody store unavailable"},
+		{errors.New("open store: /srv/store: x"), "open store: /srv/store: x"},
+	} {
+		if got := plain(c.err); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}
+
 // TestFlagsAndDefaultConfigAgree: the defaults stand in two places, for programs
 // and in the tags for people.
 func TestFlagsAndDefaultConfigAgree(t *testing.T) {
@@ -124,7 +154,7 @@ func TestFlagsAndDefaultConfigAgree(t *testing.T) {
 		}
 	}
 	var c commands
-	parser, err := kong.New(&c, kong.Exit(func(int) { t.Error("exit") }))
+	parser, err := kong.New(&c, kong.Exit(func(int) { t.Error("exit") }), sizes, times)
 	if err != nil {
 		t.Fatal(err)
 	}

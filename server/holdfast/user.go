@@ -26,19 +26,25 @@ type userCmd struct {
 	Remove  userRemoveCmd  `cmd:"" help:"Remove a user with all their files."`
 }
 
-// errAnonymous refuses to give the anonymous user what only a login has.
-var errAnonymous = fmt.Errorf("user %q is reserved for --anonymous and cannot log in", auth.Anonymous)
-
-// person is a user named on the command line who may log in.
+// person is a user named on the command line.
 type person struct {
 	Name string `arg:"" help:"User name."`
 }
 
-func (p person) check() error {
-	if strings.EqualFold(p.Name, auth.Anonymous) {
-		return errAnonymous
+// check refuses a name that nobody can log in with.
+func (p person) check() error { return server.CheckLoginName(p.Name) }
+
+// explain words what the store refuses for people: they know users, not rows.
+func (p person) explain(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, store.ErrNotFound):
+		return fmt.Errorf("user %q does not exist", p.Name)
+	case errors.Is(err, store.ErrExists):
+		return fmt.Errorf("user %q exists already", p.Name)
 	}
-	return nil
+	return fmt.Errorf("user %q: %w", p.Name, err)
 }
 
 type userAddCmd struct {
@@ -49,7 +55,7 @@ type userAddCmd struct {
 
 // Run adds the user.
 func (c *userAddCmd) Run(storage server.Storage, std *streams) error {
-	if err := errors.Join(c.check(), store.CheckUserName(c.Name)); err != nil {
+	if err := c.check(); err != nil {
 		return err
 	}
 	hash, err := readPassword(std)
@@ -58,7 +64,7 @@ func (c *userAddCmd) Run(storage server.Storage, std *streams) error {
 	}
 	return withStore(storage, true, std, func(ctx context.Context, st *store.Store) error {
 		_, err := st.AddUser(ctx, store.NewUser{Name: c.Name, PasswordHash: hash, Admin: c.Admin, Quota: int64(c.Quota)})
-		return err
+		return c.explain(err)
 	})
 }
 
@@ -119,7 +125,10 @@ func (c *userPasswdCmd) Run(storage server.Storage, std *streams) error {
 	if err != nil {
 		return err
 	}
-	return setUser(storage, std, c.Name, store.UserPatch{PasswordHash: &hash})
+	return withStore(storage, false, std, func(ctx context.Context, st *store.Store) error {
+		_, err := st.SetUser(ctx, c.Name, store.UserPatch{PasswordHash: &hash})
+		return c.explain(err)
+	})
 }
 
 type userSetCmd struct {
@@ -144,7 +153,7 @@ func (c *userSetCmd) Run(storage server.Storage, std *streams) error {
 	if patch == (store.UserPatch{}) {
 		return usageError{errors.New("user set: nothing to set")}
 	}
-	return setUser(storage, std, c.Name, patch)
+	return c.set(storage, std, patch)
 }
 
 type userDisableCmd struct {
@@ -158,7 +167,7 @@ func (c *userDisableCmd) Run(storage server.Storage, std *streams) error {
 		return err
 	}
 	disabled := !c.Undo
-	return setUser(storage, std, c.Name, store.UserPatch{Disabled: &disabled})
+	return c.set(storage, std, store.UserPatch{Disabled: &disabled})
 }
 
 type userRemoveCmd struct{ person }
@@ -166,23 +175,16 @@ type userRemoveCmd struct{ person }
 // Run removes the user.
 func (c *userRemoveCmd) Run(storage server.Storage, std *streams) error {
 	return withStore(storage, false, std, func(ctx context.Context, st *store.Store) error {
-		return named(c.Name, st.RemoveUser(ctx, c.Name))
+		return c.explain(st.RemoveUser(ctx, c.Name))
 	})
 }
 
-func setUser(storage server.Storage, std *streams, name string, patch store.UserPatch) error {
+// set changes the user.
+func (p person) set(storage server.Storage, std *streams, patch store.UserPatch) error {
 	return withStore(storage, false, std, func(ctx context.Context, st *store.Store) error {
-		_, err := st.SetUser(ctx, name, patch)
-		return named(name, err)
+		_, err := st.SetUser(ctx, p.Name, patch)
+		return p.explain(err)
 	})
-}
-
-// named says which user an error is about.
-func named(name string, err error) error {
-	if err != nil {
-		return fmt.Errorf("user %q: %w", name, err)
-	}
-	return nil
 }
 
 // readPassword reads one line, without echo from a terminal, and hashes it.
