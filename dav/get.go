@@ -141,8 +141,12 @@ func (q *request) list(w http.ResponseWriter, node store.Node) error {
 		return store.ErrPrecondition
 	}
 	h := w.Header()
-	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Cache-Control", "private, no-cache")
+	if q.ifNoneMatch.star() { // RFC 9110 section 13.1.2
+		w.WriteHeader(http.StatusNotModified)
+		return nil
+	}
+	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 	w.WriteHeader(http.StatusOK)
