@@ -122,11 +122,40 @@ func TestUserLife(t *testing.T) {
 		}
 	}
 	step("secret\r\n", "bob admin active 0 5MiB", "user", "add", "bob", "--admin", "--quota", "5MiB")
-	step("", "bob user active 0 1KiB Bob B.", "user", "set", "bob", "--admin=false", "--quota", "1024", "--name", "Bob B.")
+	step("", "bob user active 0 1KiB Bob B.", "user", "set", "bob", "--admin=false", "--force", "--quota", "1024", "--name", "Bob B.")
 	step("", "bob user disabled 0 1KiB Bob B.", "user", "disable", "bob")
 	step("", "bob user active 0 1KiB Bob B.", "user", "disable", "bob", "--undo")
 	step("other", "bob user active 0 1KiB Bob B.", "user", "passwd", "bob")
 	step("", "", "user", "remove", "bob")
+}
+
+func TestTheLastAdministratorStays(t *testing.T) {
+	data := t.TempDir()
+	step := func(want int, args ...string) {
+		t.Helper()
+		status, _, stderr := invoke("x\n", append(append([]string{"user"}, args...), "--data", data)...)
+		if status != want || want == 1 && !strings.Contains(stderr, "last administrator") {
+			t.Errorf("%v: status %d, want %d: %s", args, status, want, stderr)
+		}
+	}
+	step(0, "add", "root", "--admin")
+	step(0, "add", "other", "--admin")
+	step(0, "add", "bob")
+	step(0, "disable", "other") // root is left
+	for _, name := range []string{"root", "ROOT"} {
+		step(1, "remove", name)
+		step(1, "disable", name)
+		step(1, "set", name, "--admin=false")
+	}
+	step(0, "set", "root", "--admin", "--quota", "5MiB")
+	step(0, "remove", "bob")
+	step(0, "set", "other", "--admin=false") // is none who could log in
+	step(0, "disable", "other", "--undo")
+	step(1, "disable", "root")
+	step(0, "disable", "root", "--force")
+	step(0, "disable", "root", "--undo")
+	step(0, "set", "root", "--admin=false", "--force")
+	step(0, "remove", "root")
 }
 
 func TestPlain(t *testing.T) {

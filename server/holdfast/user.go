@@ -47,6 +47,39 @@ func (p person) explain(err error) error {
 	return fmt.Errorf("user %q: %w", p.Name, err)
 }
 
+// leader is a person who may be the last administrator.
+type leader struct {
+	person
+	Force bool `help:"Even if no administrator is left."`
+}
+
+// keep refuses to go on when nobody else can log in as an administrator. A
+// command beside this one can still do the same to the other one; the server
+// then warns at its next start.
+func (l leader) keep(ctx context.Context, st *store.Store) error {
+	if l.Force {
+		return nil
+	}
+	users, err := st.Users(ctx)
+	if err != nil {
+		return err
+	}
+	last := false
+	for _, u := range users {
+		if !server.Administers(u) {
+			continue
+		}
+		if !strings.EqualFold(u.Name, l.Name) {
+			return nil
+		}
+		last = true
+	}
+	if last {
+		return fmt.Errorf("user %q is the last administrator who can log in; make another one first, or give --force", l.Name)
+	}
+	return nil
+}
+
 type userAddCmd struct {
 	person
 	Admin bool        `help:"Make them an administrator."`
@@ -132,7 +165,7 @@ func (c *userPasswdCmd) Run(storage server.Storage, std *streams) error {
 }
 
 type userSetCmd struct {
-	person
+	leader
 	Admin   *bool        `help:"Whether they are an administrator." placeholder:"BOOL"`
 	Quota   *server.Size `help:"Storage of their workspace; 0 is the server's default." placeholder:"SIZE"`
 	Display *string      `name:"name" help:"Name to show." placeholder:"TEXT"`
@@ -157,7 +190,7 @@ func (c *userSetCmd) Run(storage server.Storage, std *streams) error {
 }
 
 type userDisableCmd struct {
-	person
+	leader
 	Undo bool `help:"Let them log in again."`
 }
 
@@ -170,20 +203,29 @@ func (c *userDisableCmd) Run(storage server.Storage, std *streams) error {
 	return c.set(storage, std, store.UserPatch{Disabled: &disabled})
 }
 
-type userRemoveCmd struct{ person }
+type userRemoveCmd struct{ leader }
 
 // Run removes the user.
 func (c *userRemoveCmd) Run(storage server.Storage, std *streams) error {
 	return withStore(storage, false, std, func(ctx context.Context, st *store.Store) error {
+		if err := c.keep(ctx, st); err != nil {
+			return err
+		}
 		return c.explain(st.RemoveUser(ctx, c.Name))
 	})
 }
 
-// set changes the user.
-func (p person) set(storage server.Storage, std *streams, patch store.UserPatch) error {
+// set changes the user, unless that takes the last administrator away.
+func (l leader) set(storage server.Storage, std *streams, patch store.UserPatch) error {
+	demotes := patch.Admin != nil && !*patch.Admin || patch.Disabled != nil && *patch.Disabled
 	return withStore(storage, false, std, func(ctx context.Context, st *store.Store) error {
-		_, err := st.SetUser(ctx, p.Name, patch)
-		return p.explain(err)
+		if demotes {
+			if err := l.keep(ctx, st); err != nil {
+				return err
+			}
+		}
+		_, err := st.SetUser(ctx, l.Name, patch)
+		return l.explain(err)
 	})
 }
 
