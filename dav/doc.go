@@ -66,6 +66,9 @@
 //   - A LOCK with a body is a request for a new lock, whatever If says (9.10.1),
 //     because the tokens in If then open the collection. A client that sends the
 //     body with its refreshes too gets 423, and should not (9.10.2).
+//   - PUT over HTTP/1.0 without Content-Length is 411. Other methods take such a
+//     body for none, since proxies send them so without one: LOCK then refreshes
+//     the lock whose token it carries or is 400.
 //   - The token of a lock is shown to its holder only (20.4).
 //   - DAV:displayname can be set (15.2) and is the resource's name until then.
 //     The other live properties are protected; getcontenttype is what PUT said.

@@ -151,6 +151,7 @@ type call struct {
 	body    string
 	hasBody bool
 	chunked bool
+	http10  bool // speak HTTP/1.0
 	cut     int // announce as many bytes and close the connection after the body
 }
 
@@ -238,8 +239,12 @@ func (sp *space) head(c call) string {
 	if c.other {
 		user = sp.other
 	}
+	version := "1.1"
+	if c.http10 {
+		version = "1.0"
+	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nConnection: close\r\nTest-Principal: %s %s\r\n", c.method, target, user, sp.owner)
+	fmt.Fprintf(&b, "%s %s HTTP/%s\r\nConnection: close\r\nTest-Principal: %s %s\r\n", c.method, target, version, user, sp.owner)
 	host := sp.http.Listener.Addr().String()
 	for _, h := range c.header {
 		if name, value, _ := strings.Cut(h, ":"); strings.EqualFold(name, "Host") {

@@ -18,6 +18,10 @@ func (q *request) put(w http.ResponseWriter) error {
 	switch {
 	case q.slash || q.mount.isRoot(q.path):
 		return store.ErrIsFolder
+	case !q.r.ProtoAtLeast(1, 1) && q.r.Header.Get("Content-Length") == "":
+		// HTTP/1.0 has no other length of a body, and net/http takes it for
+		// empty, even one that was sent in chunks.
+		return errStatus(http.StatusLengthRequired, "a PUT over HTTP/1.0 needs a Content-Length")
 	case q.r.Header.Get("Content-Range") != "":
 		// Stored as a whole, a part would destroy the rest (RFC 9110 section 14.5).
 		return badRequest("partial PUT is not supported")

@@ -150,6 +150,8 @@ func (r row) call(t *testing.T, words []string) call {
 			setBody(fmt.Sprintf(updateFmt, key, value))
 		case key == "chunked":
 			c.chunked = true
+		case key == "http10":
+			c.http10 = true
 		case key == "size":
 			n, err := strconv.Atoi(value)
 			if err != nil {
