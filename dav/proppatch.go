@@ -3,6 +3,7 @@ package dav
 import (
 	"errors"
 	"net/http"
+	"time"
 
 	"holdfast/store"
 )
@@ -73,12 +74,20 @@ func planPatch(ops []propOp) (patch store.Patch, protected map[xmlName]bool) {
 			Remove:   op.remove,
 		})
 		if op.name == win32Modified && !op.remove {
-			if t, err := http.ParseTime(elementText(op.xml)); err == nil {
+			if t, ok := win32Time(elementText(op.xml)); ok {
 				patch.Modified = &t
 			}
 		}
 	}
 	return patch, protected
+}
+
+// win32Time reads a date that Windows can mean and HTTP can show: its clock
+// starts in 1601, and the format has four digits for the year.
+func win32Time(text string) (time.Time, bool) {
+	t, err := http.ParseTime(text)
+	year := t.UTC().Year()
+	return t, err == nil && year >= 1601 && year <= 9999
 }
 
 // patched is what became of the operations of a body.
