@@ -80,6 +80,26 @@ func TestFailureOf(t *testing.T) {
 	}
 }
 
+// R113: trouble that passes says when to come back, and nothing else does.
+func TestRetryAfter(t *testing.T) {
+	passing := 0
+	for _, r := range refusals {
+		w, q := httptest.NewRecorder(), newRequest("PUT")
+		q.fail(w, fmt.Errorf("put: %w", r.err))
+		want := ""
+		if w.Code == http.StatusServiceUnavailable {
+			passing++
+			want = "1"
+		}
+		if got := w.Header().Get("Retry-After"); got != want {
+			t.Errorf("%v: status %d with Retry-After %q, want %q", r.err, w.Code, got, want)
+		}
+	}
+	if passing < 5 {
+		t.Errorf("%d errors pass, want more", passing)
+	}
+}
+
 func TestDescribeLocks(t *testing.T) {
 	end := time.Date(2026, 12, 1, 8, 0, 0, 0, time.UTC)
 	q := newRequest("PUT")

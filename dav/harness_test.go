@@ -152,7 +152,7 @@ type call struct {
 	hasBody bool
 	chunked bool
 	http10  bool // speak HTTP/1.0
-	cut     int // announce as many bytes and close the connection after the body
+	cut     int  // announce as many bytes and close the connection after the body
 }
 
 // answer is what came back. interim tells whether a 100 came first.
