@@ -162,10 +162,17 @@ func (f *fixture) limitPages(more int64) {
 func (f *fixture) interrupted() error { return f.OnWriter(f.t.Context(), interrupt) }
 
 func interrupt(exec func(context.Context, string, ...any) error) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
-	defer cancel()
-	return exec(ctx, `INSERT INTO garbage (object_key, dropped_at)
+	for {
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+		err := exec(ctx, `INSERT INTO garbage (object_key, dropped_at)
 WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT 'key ' || i, 0 FROM n`)
+		cancel()
+		// A transaction can begin only where none is open any more. If one is,
+		// the time was over before the statement had begun.
+		if exec(context.Background(), "BEGIN") == nil {
+			return errors.Join(err, exec(context.Background(), "ROLLBACK"))
+		}
+	}
 }
 
 // TestBatchSize: a batch has at most 64 requests; the others come next.

@@ -21,10 +21,17 @@ const goldenSchema = "../migrations/schema/sqlite.sql"
 type database struct {
 	t    *testing.T
 	name string
+	db   *sql.DB
 }
 
 func newDatabase(t *testing.T) *database {
-	return &database{t, filepath.Join(t.TempDir(), "holdfast.db")}
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "holdfast.db")
+	db, err := sql.Open("sqlite", "file:"+name+"?_pragma=busy_timeout(10000)")
+	must(t, err)
+	db.SetMaxOpenConns(1)
+	t.Cleanup(func() { must(t, db.Close()) })
+	return &database{t, name, db}
 }
 
 func (d *database) url() string { return "sqlite:" + d.name }
@@ -44,10 +51,7 @@ func (d *database) down() (int64, error) {
 // do runs SQL on the database and returns the first column of its rows.
 func (d *database) do(query string, args ...any) (found []string) {
 	d.t.Helper()
-	db, err := sql.Open("sqlite", "file:"+d.name)
-	must(d.t, err)
-	defer db.Close()
-	rows, err := db.Query(query, args...)
+	rows, err := d.db.Query(query, args...)
 	must(d.t, err)
 	defer rows.Close()
 	for rows.Next() {

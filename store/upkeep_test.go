@@ -90,6 +90,15 @@ func TestSharedEmpty(t *testing.T) {
 // TestCheckFinds: every kind of fault that Check knows is found, each alone.
 func TestCheckFinds(t *testing.T) {
 	t.Parallel()
+	f := newFixture(t)
+	f.mkdir("/d")
+	f.mkdir("/d/e")
+	f.put("/d/f", strings.Repeat("x", 100))
+	f.put("/g", "inline")
+	f.setProp("/g", "a", "1")
+	f.lock("/g", "resource")
+	f.clean()
+	whole := f.backup()
 	for _, c := range []struct{ name, fault, want string }{
 		{"a missing root", `UPDATE folders SET detached_at = 1 WHERE parent_id IS NULL`, "has 0 root folders"},
 		{"a user without a workspace", `INSERT INTO users (name, name_key) VALUES ('x', 'x')`, "user x has no workspace"},
@@ -115,15 +124,6 @@ func TestCheckFinds(t *testing.T) {
 		{"an object of another size", `UPDATE blobs SET size = 1 WHERE object_key IS NOT NULL`, "says 1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			f := newFixture(t)
-			f.mkdir("/d")
-			f.mkdir("/d/e")
-			f.put("/d/f", strings.Repeat("x", 100))
-			f.put("/g", "inline")
-			f.setProp("/g", "a", "1")
-			f.lock("/g", "resource")
-			f.clean()
-			whole := f.backup()
 			f.sql(c.fault)
 			var faults []string
 			must(t, f.Check(t.Context(), func(fault string) { faults = append(faults, fault) }))
@@ -135,19 +135,21 @@ func TestCheckFinds(t *testing.T) {
 	}
 }
 
-// backup and restore undo a fault, since every test ends with a check.
-func (f *fixture) backup() string {
+// backup and restore undo a fault: every test ends with a check.
+func (f *fixture) backup() []byte {
 	f.t.Helper()
 	path := filepath.Join(f.t.TempDir(), "backup")
 	f.sql(`VACUUM INTO ?`, path)
-	return path
+	whole, err := os.ReadFile(path)
+	must(f.t, err)
+	return whole
 }
 
-func (f *fixture) restore(path string) {
+func (f *fixture) restore(whole []byte) {
 	f.t.Helper()
 	must(f.t, f.Close())
 	must(f.t, f.raw.Close())
 	f.raw = nil
-	must(f.t, os.Rename(path, strings.TrimPrefix(f.o.DB, "sqlite:")))
+	must(f.t, os.WriteFile(strings.TrimPrefix(f.o.DB, "sqlite:"), whole, 0o600))
 	f.open()
 }
