@@ -72,10 +72,10 @@
 //   - The token of a lock is shown to its holder only (20.4).
 //   - DAV:displayname can be set (15.2) and is the resource's name until then.
 //     The other live properties are protected; getcontenttype is what PUT said.
-//   - Properties for which the resource or the quota has no room are 507 each,
-//     inside PROPPATCH's 207 (9.2.1), for the resource is not to blame and could
-//     take others; the rest of the request is then 424. Extended MKCOL does the
-//     same in its mkcol-response.
+//   - Properties for which the resource or the quota has no room are 507 inside
+//     PROPPATCH's 207, where 9.2.1 puts it, and removals beside them 424. So it
+//     is in the mkcol-response of an extended MKCOL. A server without space
+//     answers 507 to the request as a whole.
 //   - quota-available-bytes, quota-used-bytes and current-user-principal are
 //     given when named (RFC 4331 section 3, RFC 5397), quotas on collections.
 //   - Win32LastModifiedTime sets the modification time besides being stored, so
