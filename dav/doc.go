@@ -35,7 +35,7 @@
 //	DELETE ignores Depth                             remove: 400 on a collection
 //	If-Match is one tag                              session ignores the options,
 //	                                                   Precondition reads the list
-//	Stat, then Open may see two versions             session opens what it statted
+//	Stat, then Open may see two versions             get reads node and content at once
 //	5xx carry the error's text                       reply
 //	paths are decoded, %2F is a slash                session ignores them
 //	headers in other spellings are not understood    delegate passes a normal form
@@ -54,6 +54,9 @@
 //     nothing redirects: several clients lose the method or the login on the
 //     way. Only LOCK of an unmapped URL with a slash is 404, since it would
 //     create a file, and PUT to one is 405.
+//   - An href, and a lock root, is spelled as the client spelled it as far as it
+//     is the Request-URI's: one URL has many spellings (RFC 3986 section 6), and
+//     neon knows its own lock by the letters it sent itself.
 //   - If tags are compared by path, for every origin Options.Origin knows
 //     (8.3, 10.4.3). Others name no resource of this server and have no state.
 //   - An untagged list is about the Request-URI. For DELETE, MOVE and COPY a
