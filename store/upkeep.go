@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"holdfast/blob"
@@ -120,21 +121,26 @@ func (s *Store) CollectGarbage(ctx context.Context) (objects int, err error) {
 		return 0, err
 	}
 	// Objects first: a row without its object is tried again, an object
-	// without its row would wait for the orphan sweep.
+	// without its row would wait for the orphan sweep. One that cannot be
+	// removed keeps its row and does not stop the others.
+	var removed []int64
+	var failed error
 	for _, i := range items {
 		if err := s.o.Blobs.Delete(ctx, i.key); err != nil {
-			return 0, err
+			failed = errors.Join(failed, err)
+			continue
 		}
+		removed = append(removed, i.id)
 	}
 	err = s.update(ctx, nil, func(t *tx) error {
-		for _, i := range items {
-			if _, err := t.exec(`DELETE FROM garbage WHERE id = ?`, i.id); err != nil {
+		for _, id := range removed {
+			if _, err := t.exec(`DELETE FROM garbage WHERE id = ?`, id); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	return len(items), err
+	return len(removed), errors.Join(err, failed)
 }
 
 // RemoveOrphans removes objects that no row refers to and that are at least a

@@ -1,6 +1,8 @@
 package store_test
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -8,6 +10,7 @@ import (
 	"time"
 
 	"holdfast/blob"
+	"holdfast/blob/blobtest"
 	"holdfast/store"
 )
 
@@ -29,6 +32,34 @@ func TestCollectGarbage(t *testing.T) {
 	wantEqual(t, "garbage", f.rows("garbage"), 0)
 	wantEqual(t, "content", f.read("/f"), strings.Repeat("y", 100))
 	wantEqual(t, "removed again", collect(), 0)
+}
+
+// TestCollectGarbageGoesOn: an object that cannot be removed is tried again and
+// keeps no other back.
+func TestCollectGarbageGoesOn(t *testing.T) {
+	fault := &blobtest.Fault{}
+	f := newFixture(t, func(o *store.Options) { fault.Store, o.Blobs = o.Blobs, fault })
+	for _, path := range []string{"/a", "/b"} {
+		f.put(path, strings.Repeat("x", 100))
+		f.remove(path)
+	}
+	f.advance(15 * time.Minute)
+	stuck := errors.New("cannot be removed")
+	first := true
+	fault.Before = func(_ context.Context, c blobtest.Call) error {
+		if c.Method == blobtest.Delete && first {
+			first = false
+			return stuck
+		}
+		return nil
+	}
+	n, err := f.CollectGarbage(t.Context())
+	wantError(t, err, stuck)
+	wantEqual(t, "removed beside it", n, 1)
+	n, err = f.CollectGarbage(t.Context())
+	must(t, err)
+	wantEqual(t, "removed then", n, 1)
+	wantEqual(t, "objects", f.objects(), 0)
 }
 
 func TestRemoveOrphans(t *testing.T) {
