@@ -9,6 +9,9 @@
 //     be skipped.
 //   - a lock bomb: twenty clients that lock and unlock side by side, as litmus' own does it, but with a
 //     login and with a look at what is left.
+//   - kill -9 under parallel writes, again and again: after each start everything that was answered is
+//     there, and the rest wholly or not at all.
+//   - files larger than 32-bit sizes (make large), up and down.
 //   - rclone, davfs2, cadaver and curl, each on names that break careless servers: spaces, "#", "%",
 //     "+", "&", characters beyond the basic plane, composed and decomposed accents. What a client did
 //     is checked by a GET that it has no part in.
@@ -30,6 +33,8 @@
 //	HOLDFAST_PROGRAM   path of a program to test in place of the one built from this module
 //	HOLDFAST_RACE      set: build the program with the race detector
 //	HOLDFAST_LOCKBOMB  rounds of each client of the lock bomb, 200
+//	HOLDFAST_LARGE     size in MiB of the files of TestLarge, 64
+//	HOLDFAST_CHAOS_ROUNDS, HOLDFAST_CHAOS_SEED  how often TestKill kills, 10, and what it repeats
 //
 // The flag -update writes the baseline anew from what litmus reports.
 //

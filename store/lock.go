@@ -274,8 +274,7 @@ WHERE EXISTS (SELECT 1 FROM resource_locks l WHERE l.namespace_id = n.id AND l.t
 		if err != nil {
 			return err
 		}
-		n, err := t.dropLocks(sp, `id IN (SELECT id FROM resource_locks WHERE namespace_id = ? AND timeout_at < ? LIMIT ?)`,
-			sp.id, micros(t.now), chunkRows)
+		n, err := t.sweepLocks(sp, chunkRows)
 		locks = int(n)
 		return err
 	})

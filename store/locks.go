@@ -207,6 +207,17 @@ func (t *tx) dropLocks(sp *space, where string, args ...any) (int64, error) {
 	return n, err
 }
 
+// sweepLocks deletes up to limit expired locks. The condition is on ids alone:
+// with the workspace's beside it SQLite would read all its locks.
+func (t *tx) sweepLocks(sp *space, limit int) (int64, error) {
+	n, err := t.exec(`DELETE FROM resource_locks WHERE id IN
+(SELECT id FROM resource_locks WHERE namespace_id = ? AND timeout_at < ? LIMIT ?)`, sp.id, micros(t.now), limit)
+	if n > 0 {
+		sp.relocks = true
+	}
+	return n, err
+}
+
 // dropUnder deletes the locks at or below a place, of all origins.
 func (t *tx) dropUnder(sp *space, p lockns.Place) error {
 	if p.IsFolder() {

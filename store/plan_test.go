@@ -19,8 +19,7 @@ var background = map[string]string{
 	`SELECT id, name, display_name, coalesce(password_hash, ''), is_admin, disabled, auth_version, created_at FROM users ORDER BY name_key`: "the list of all users",
 	`SELECT n.workspace_type, n.workspace_id FROM resource_lock_namespaces n
 WHERE EXISTS`: "expiry looks for a workspace that has expired locks, one look-up each",
-	`DELETE FROM resource_locks WHERE namespace_id = ? AND id IN (SELECT id`: "expiry, 500 rows at a time",
-	`DELETE FROM resource_locks WHERE namespace_id = ? AND true`:             "all locks of a workspace end with it",
+	`DELETE FROM resource_locks WHERE namespace_id = ? AND true`: "all locks of a workspace end with it",
 }
 
 // everything runs all operations of the store, on each kind of resource, so that

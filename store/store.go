@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -47,6 +48,8 @@ type Store struct {
 	writer  *writer
 	readers *readers
 	purge   chan struct{}
+	closing sync.Once
+	closed  error // what closing gave
 	hook    atomic.Pointer[func(context.Context, Point) error]
 }
 
@@ -103,8 +106,13 @@ func (s *Store) connect(ctx context.Context) error {
 }
 
 // Close lets the changes at work finish, refuses all others with ErrClosed and
-// closes the database.
+// closes the database. Closing again does nothing.
 func (s *Store) Close() error {
+	s.closing.Do(func() { s.closed = s.close() })
+	return s.closed
+}
+
+func (s *Store) close() error {
 	if s.writer != nil {
 		s.writer.close()
 	}
