@@ -88,6 +88,14 @@ func TestCopyBigTreeRefused(t *testing.T) {
 			wantError(t, err, store.ErrQuota)
 			f.setQuota(0)
 		}},
+		{"the source is replaced meanwhile", "/f", func(string) {
+			f.move("/d", "/moved")
+			f.put("/d", "another")
+		}, func(t *testing.T, err error) {
+			wantError(t, err, store.ErrBusy)
+			f.remove("/d")
+			f.move("/moved", "/d")
+		}},
 		{"the source goes meanwhile", "/e", func(string) { f.remove("/d") }, func(t *testing.T, err error) { wantError(t, err, store.ErrNotFound) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -114,7 +122,7 @@ func TestCopyBigTreeRefused(t *testing.T) {
 			wantEqual(t, "detached", f.number(`SELECT count(*) FROM folders WHERE detached_at IS NOT NULL`), 0)
 		})
 	}
-	wantEqual(t, "folders left", f.rows("folders"), 1+126+3) // the root, the chain, and the parents that stayed
+	wantEqual(t, "folders left", f.rows("folders"), 1+126+4) // the root, the chain, and the parents that stayed
 	wantEqual(t, "files left", f.rows("files"), 0)
 }
 
