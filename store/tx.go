@@ -281,7 +281,11 @@ func (r *readers) take(ctx context.Context) (*conn, error) {
 		if c != nil {
 			return c, nil
 		}
-		return newConn(ctx, r.db)
+		c, err := newConn(ctx, r.db)
+		if err != nil {
+			r.idle <- nil // the place stays in the pool
+		}
+		return c, err
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case <-r.quit:
