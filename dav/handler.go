@@ -88,6 +88,13 @@ func ownHost(r *http.Request, scheme, host string) bool {
 	return err == nil && own == host
 }
 
+// Serves reports whether a request is for a URL at or below the prefix, however
+// the URL spells it.
+func (h *Handler) Serves(r *http.Request) bool {
+	_, ok := cutPrefix(r.URL.EscapedPath(), h.opt.Prefix)
+	return ok
+}
+
 // Serve answers a request for a URL at or below the prefix. The caller has
 // authenticated the principal.
 func (h *Handler) Serve(w http.ResponseWriter, r *http.Request, p Principal) {

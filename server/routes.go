@@ -17,15 +17,14 @@ const davPrefix = "/dav"
 // readyTimeout bounds how long /readyz waits for database and objects.
 const readyTimeout = 2 * time.Second
 
-// routes maps paths to doors. Paths are matched as sent: the router must not
-// clean them, for it would answer with a redirect that no client follows, nor
-// decode them, for "/dav%2Fx" is no member of "/dav". No route has methods; the
-// doors know theirs.
+// routes maps paths to doors. The router must not clean paths, for it would
+// answer with a redirect that no client follows, nor decode them, for "/dav%2Fx"
+// is no member of "/dav"; dav itself knows which URLs are its own. No route has
+// methods; the doors know theirs.
 func (s *Server) routes() http.Handler {
 	router := mux.NewRouter().SkipClean(true).UseEncodedPath()
 	files := s.loginOrAnonymous(s.dav.Serve)
-	router.Path(davPrefix).Handler(files)
-	router.PathPrefix(davPrefix + "/").Handler(files)
+	router.MatcherFunc(func(r *http.Request, _ *mux.RouteMatch) bool { return s.dav.Serves(r) }).Handler(files)
 	router.Path("/").Handler(s.loginOrAnonymous(s.root))
 	router.PathPrefix("/principals/").Handler(s.login(s.dav.ServePrincipal))
 	router.Path("/healthz").HandlerFunc(s.healthz)
