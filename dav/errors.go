@@ -33,7 +33,6 @@ var refusals = []struct {
 	{store.ErrNotFound, failure{status: 404, text: "nothing is here"}},
 	{store.ErrNoParent, failure{status: 409, text: "the collection this would be in does not exist"}},
 	{store.ErrIsFolder, failure{status: 405, text: "a collection has no content to replace"}},
-	{store.ErrNotFolder, failure{status: 409, text: "a file has no members"}},
 	{store.ErrRoot, failure{status: 403, text: "the root collection stays where it is"}},
 	{store.ErrIntoItself, failure{status: 403, text: "source and destination overlap"}},
 	{store.ErrBadName, failure{status: 400, text: "the name is not allowed"}},

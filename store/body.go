@@ -158,12 +158,12 @@ func (b *body) bytes() []byte {
 	return b.data
 }
 
-// dropBlob takes n references away. With the last one the row goes, and its
+// dropBlob takes a reference away. With the last one the row goes, and its
 // object becomes garbage in the same transaction.
-func (t *tx) dropBlob(id, n int64) error {
+func (t *tx) dropBlob(id int64) error {
 	var refs int64
 	var key *string
-	ok, err := t.row(`UPDATE blobs SET refs = refs - ? WHERE id = ? RETURNING refs, object_key`, []any{n, id}, &refs, &key)
+	ok, err := t.row(`UPDATE blobs SET refs = refs - 1 WHERE id = ? RETURNING refs, object_key`, []any{id}, &refs, &key)
 	if err != nil || !ok || refs > 0 {
 		return err
 	}

@@ -79,7 +79,7 @@ func (t *tx) admitCopy(from, to Target, o CopyOptions, c Claim) (src, dst *spot,
 	if _, err := t.permit(c, replacing(dst)...); err != nil {
 		return nil, nil, err
 	}
-	return src, dst, t.refuseExisting(dst, o.NoOverwrite)
+	return src, dst, dst.refuseExisting(o.NoOverwrite)
 }
 
 // ends resolves source and destination and refuses what needs no rules.
@@ -109,8 +109,8 @@ func replacing(dst *spot) []touch {
 }
 
 // refuseExisting is Overwrite: F.
-func (t *tx) refuseExisting(dst *spot, noOverwrite bool) error {
-	if dst.node != nil && noOverwrite {
+func (sp *spot) refuseExisting(noOverwrite bool) error {
+	if sp.node != nil && noOverwrite {
 		return ErrExists
 	}
 	return nil
@@ -225,7 +225,7 @@ func (t *tx) copyFolder(src, dst *spot, members bool) (Node, error) {
 // copyBig builds the copy of a big tree under a detached folder and attaches it.
 func (s *Store) copyBig(ctx context.Context, from, to Target, o CopyOptions, src Node, c Claim) (created bool, err error) {
 	var root int64
-	var c2 copier
+	var build copier
 	spaces := []lockns.Workspace{to.Workspace}
 	err = s.update(ctx, spaces, func(t *tx) error {
 		sp, err := t.space(to.Workspace)
@@ -240,14 +240,13 @@ func (s *Store) copyBig(ctx context.Context, from, to Target, o CopyOptions, src
 		if err := t.copyProps(&src, &copied); err != nil {
 			return err
 		}
-		ids := folderIDs(src.Place.Ancestry)
-		c2 = copier{namespace: sp.id, todo: []pending{{from: ids[len(ids)-1].(int64), to: root, level: len(to.Path)}}}
+		build = copier{namespace: sp.id, todo: []pending{{from: ownerOf(&src).id, to: root, level: len(to.Path)}}}
 		return nil
 	})
-	for err == nil && len(c2.todo) > 0 {
+	for err == nil && len(build.todo) > 0 {
 		var next copier
 		err = s.update(ctx, spaces, func(t *tx) error {
-			next = c2.clone(t)
+			next = build.clone(t)
 			if err := t.keepBuilding(root); err != nil {
 				return err
 			}
@@ -261,7 +260,7 @@ func (s *Store) copyBig(ctx context.Context, from, to Target, o CopyOptions, src
 			return t.fits(sp)
 		})
 		if err == nil {
-			c2 = next
+			build = next
 		}
 	}
 	if err == nil {

@@ -17,8 +17,6 @@ var (
 	ErrExists = errors.New("store: already exists")
 	// ErrIsFolder: the operation wants a file and the path maps to a folder.
 	ErrIsFolder = errors.New("store: is a folder")
-	// ErrNotFolder: the operation wants a folder and the path maps to a file.
-	ErrNotFolder = errors.New("store: is not a folder")
 	// ErrRoot: the workspace root cannot be removed, moved or replaced.
 	ErrRoot = errors.New("store: is the workspace root")
 	// ErrIntoItself: a resource cannot be copied or moved onto itself, below

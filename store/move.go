@@ -57,7 +57,7 @@ func (t *tx) move(from, to Target, noOverwrite bool, c Claim) (created bool, err
 	if err != nil {
 		return false, err
 	}
-	if err := t.refuseExisting(dst, noOverwrite); err != nil {
+	if err := dst.refuseExisting(noOverwrite); err != nil {
 		return false, err
 	}
 	if err := t.shallowEnough(src, dst); err != nil {

@@ -127,7 +127,7 @@ func (t *tx) overwrite(sp *spot, n Node, b *body, version string) (Node, error) 
 		return n, err
 	}
 	if !rewritten {
-		if err := t.dropBlob(old.blob, 1); err != nil {
+		if err := t.dropBlob(old.blob); err != nil {
 			return n, err
 		}
 	}

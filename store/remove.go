@@ -47,7 +47,7 @@ func (t *tx) removeNode(n *Node) error {
 	if _, err := t.exec(`DELETE FROM files WHERE id = ?`, n.Place.Root.ID); err != nil {
 		return err
 	}
-	if err := t.dropBlob(n.blob, 1); err != nil {
+	if err := t.dropBlob(n.blob); err != nil {
 		return err
 	}
 	return t.addUsage(n.namespace, -n.Size-n.props)
