@@ -73,3 +73,29 @@ func TestMountShowsLockRoots(t *testing.T) {
 		t.Errorf("lockRoots = %q, want %q", got, want)
 	}
 }
+
+func TestMountSpellsAsAsked(t *testing.T) {
+	m := mount{prefix: "/dav"}
+	loc, _, err := m.resolve("/dav/a+b//x+y/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.asked = loc
+	for _, c := range []struct {
+		name string
+		path store.Path
+		want string
+	}{
+		{"what was asked for", store.Path{"a+b", "x+y"}, "/dav/a+b/x+y"},
+		{"above it", store.Path{"a+b"}, "/dav/a+b"},
+		{"below it", store.Path{"a+b", "x+y", "z+"}, "/dav/a+b/x+y/z%2B"},
+		{"beside it", store.Path{"a+b", "x+z"}, "/dav/a+b/x%2Bz"},
+		{"of the same name elsewhere", store.Path{"c+d", "x+y"}, "/dav/c%2Bd/x%2By"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got, _ := m.href(c.path, false); got != c.want {
+				t.Errorf("href %q, want %q", got, c.want)
+			}
+		})
+	}
+}
