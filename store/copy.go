@@ -43,6 +43,7 @@ func (s *Store) Copy(ctx context.Context, from, to Target, o CopyOptions, c Clai
 		return false, err
 	}
 	var big *Node
+	level := 0
 	err = s.update(ctx, []lockns.Workspace{from.Workspace, to.Workspace}, func(t *tx) error {
 		big = nil
 		src, dst, err := t.admitCopy(from, to, o, c)
@@ -56,7 +57,7 @@ func (s *Store) Copy(ctx context.Context, from, to Target, o CopyOptions, c Clai
 				return err
 			}
 			if n > copyAtOnce {
-				big = src.node
+				big, level = src.node, len(dst.path())
 				return nil
 			}
 		}
@@ -65,7 +66,7 @@ func (s *Store) Copy(ctx context.Context, from, to Target, o CopyOptions, c Clai
 	if err != nil || big == nil {
 		return created, err
 	}
-	return s.copyBig(ctx, from, to, o, *big, c)
+	return s.copyBig(ctx, from, to, o, *big, level, c)
 }
 
 // admitCopy resolves both ends and decides whether the copy may go on.
@@ -76,7 +77,11 @@ func (t *tx) admitCopy(from, to Target, o CopyOptions, c Claim) (src, dst *spot,
 	if dst.node != nil && dst.node.Place.Holds(src.node.Place) || !o.Shallow && src.node.Place.Holds(dst.place()) {
 		return nil, nil, ErrIntoItself
 	}
-	if _, err := t.permit(c, replacing(dst)...); err != nil {
+	cred, err := t.permit(c, replacing(dst)...)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := t.mayRead(src.space, cred.User); err != nil {
 		return nil, nil, err
 	}
 	return src, dst, dst.refuseExisting(o.NoOverwrite)
@@ -217,13 +222,14 @@ func (t *tx) copyFolder(src, dst *spot, members bool) (Node, error) {
 	if err := t.copyProps(src.node, &to); err != nil || !members {
 		return to, err
 	}
-	todo := []pending{{from: src.space.folderID(src.node), to: id, level: len(dst.target.Path)}}
+	todo := []pending{{from: src.space.folderID(src.node), to: id, level: len(dst.path())}}
 	c := copier{t: t, namespace: dst.id, todo: todo}
 	return to, c.run(copyAtOnce + 1)
 }
 
-// copyBig builds the copy of a big tree under a detached folder and attaches it.
-func (s *Store) copyBig(ctx context.Context, from, to Target, o CopyOptions, src Node, c Claim) (created bool, err error) {
+// copyBig builds the copy of a big tree, whose root will be at this level, under a
+// detached folder and attaches it.
+func (s *Store) copyBig(ctx context.Context, from, to Target, o CopyOptions, src Node, level int, c Claim) (created bool, err error) {
 	var root int64
 	var build copier
 	spaces := []lockns.Workspace{to.Workspace}
@@ -240,7 +246,7 @@ func (s *Store) copyBig(ctx context.Context, from, to Target, o CopyOptions, src
 		if err := t.copyProps(&src, &copied); err != nil {
 			return err
 		}
-		build = copier{namespace: sp.id, todo: []pending{{from: ownerOf(&src).id, to: root, level: len(to.Path)}}}
+		build = copier{namespace: sp.id, todo: []pending{{from: ownerOf(&src).id, to: root, level: level}}}
 		return nil
 	})
 	for err == nil && len(build.todo) > 0 {

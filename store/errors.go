@@ -28,6 +28,8 @@ var (
 	ErrTooDeep = errors.New("store: too many levels")
 	// ErrTooMany: a walk or a move between workspaces exceeds its limit.
 	ErrTooMany = errors.New("store: too many members")
+	// ErrForbidden: the user may not do that in this workspace.
+	ErrForbidden = errors.New("store: not allowed in this workspace")
 	// ErrPrecondition: a Claim's condition is false.
 	ErrPrecondition = errors.New("store: precondition failed")
 	// ErrQuota: the workspace's storage quota would be exceeded.

@@ -94,6 +94,19 @@ func (t *tx) admitLockNull(sp *spot, spec LockSpec, c Claim) error {
 	return err
 }
 
+// admitLock decides whether the caller may lock what is there. Locks do not
+// stand in the way here: acquire asks which of them conflict.
+func (t *tx) admitLock(sp *spot, c Claim) error {
+	cred, err := c.Prove(t)
+	if err != nil {
+		return err
+	}
+	if t.err != nil {
+		return t.err
+	}
+	return t.mayWrite(sp.space, cred.User)
+}
+
 // lock is the transaction of Lock.
 func (t *tx) lock(target Target, spec LockSpec, empty *body, c Claim) (out Locked, err error) {
 	sp, err := t.find(target)
@@ -102,9 +115,7 @@ func (t *tx) lock(target Target, spec LockSpec, empty *body, c Claim) (out Locke
 	}
 	switch {
 	case sp.node != nil:
-		if _, err = c.Prove(t); err == nil {
-			err = t.err
-		}
+		err = t.admitLock(sp, c)
 	case empty == nil:
 		return out, errVanished
 	default:
@@ -135,7 +146,7 @@ func (t *tx) acquire(sp *spot, spec LockSpec) (lockns.Lock, error) {
 	l := lockns.Lock{
 		Token: "urn:uuid:" + uuid.NewString(), Place: sp.node.Place,
 		Depth: spec.Depth, Mode: spec.Mode, Origin: spec.Origin,
-		Holder: spec.Holder, Owner: spec.Owner, Path: sp.target.Path.String(),
+		Holder: spec.Holder, Owner: spec.Owner, Path: sp.path().String(),
 		CreatedAt: t.now,
 	}
 	if spec.Timeout > 0 {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/pressly/goose/v3"
 	"holdfast/lockns"
 	"holdfast/migrations"
@@ -58,6 +59,7 @@ var migrationNames = map[int64]string{
 	1: "v0 model",
 	2: "lock namespaces",
 	3: "content, properties, accounts",
+	4: "teams, app passwords, versions, named locks, audit",
 }
 
 // withProvider opens a connection of its own for migrations. Foreign keys are
@@ -83,6 +85,7 @@ func withProvider(db string, fn func(*goose.Provider) error) (err error) {
 		goose.WithGoMigrations(
 			goose.NewGoMigration(2, step(upNamespaces), step(downNamespaces)),
 			goose.NewGoMigration(3, step(upContent), step(downContent)),
+			goose.NewGoMigration(4, step(upTeams), step(downTeams)),
 		))
 	if err != nil {
 		return fmt.Errorf("migrations: %w", err)
@@ -159,7 +162,7 @@ func upNamespaces(m *migration) error {
 	if err := m.refuse(v0Faults...); err != nil {
 		return err
 	}
-	if err := m.sameUsers(); err != nil {
+	if err := errors.Join(m.sameKeys("user", userKey), m.sameKeys("team", teamKey)); err != nil {
 		return err
 	}
 	if err := m.run("00002_1_tables"); err != nil {
@@ -225,18 +228,18 @@ var sameNames = []string{
 	`SELECT 'file ' || f.id || ' and folder ' || d.id || ' have one name' FROM files_new f JOIN folders_new d ON d.parent_id = f.folder_id AND d.name_key = f.name_key`,
 }
 
-// sameUsers refuses users whose names differ by case alone. Only migration 3
-// gives users a key, but by then the model of locks would have changed already.
-func (m *migration) sameUsers() error {
-	names, err := m.names("users", "name")
+// sameKeys refuses users, or teams, whose names are one to a look-up. Only later
+// migrations give them keys, but by then the model of locks would have changed.
+func (m *migration) sameKeys(kind string, key func(string) string) error {
+	names, err := m.names(kind+"s", "name")
 	if err != nil {
 		return err
 	}
 	first := map[string]int64{}
 	for _, id := range slices.Sorted(maps.Keys(names)) {
-		key := userKey(names[id])
+		key := key(names[id])
 		if other, ok := first[key]; ok {
-			return fmt.Errorf("users %d and %d have one name", other, id)
+			return fmt.Errorf("%ss %d and %d have one name", kind, other, id)
 		}
 		first[key] = id
 	}
@@ -331,4 +334,35 @@ func downContent(m *migration) error {
 		return err
 	}
 	return m.run("00003_down")
+}
+
+func upTeams(m *migration) error {
+	if err := m.sameKeys("team", teamKey); err != nil {
+		return err
+	}
+	if err := m.run("00004_up"); err != nil {
+		return err
+	}
+	if err := m.keys("teams", "name", teamKey); err != nil {
+		return err
+	}
+	if err := m.exec(`INSERT INTO instance (id, uuid) VALUES (1, ?)`, uuid.NewString()); err != nil {
+		return err
+	}
+	return m.run("00004_teams_key")
+}
+
+// downTeams refuses while there is anything that migration 3 has no place for.
+func downTeams(m *migration) error {
+	err := m.refuse(
+		`SELECT 'team ' || team_id || ' has the member ' || user_id FROM team_members`,
+		`SELECT 'account ' || id || ' of user ' || user_id || ' would be lost' FROM accounts`,
+		`SELECT 'file ' || file_id || ' has the version ' || id FROM file_versions`,
+		`SELECT 'the named lock ' || name || ' is held' FROM named_locks`,
+		`SELECT 'the audit log has ' || count(*) || ' entries' FROM audit_log HAVING count(*) > 0`,
+	)
+	if err != nil {
+		return err
+	}
+	return m.run("00004_down")
 }

@@ -41,7 +41,7 @@ func (d *database) up() {
 	d.t.Helper()
 	version, err := store.Migrate(context.Background(), d.url(), true)
 	must(d.t, err)
-	wantEqual(d.t, "version", version, 3)
+	wantEqual(d.t, "version", version, 4)
 }
 
 func (d *database) down() (int64, error) {
@@ -101,7 +101,7 @@ func TestUpDownUp(t *testing.T) {
 	d := newDatabase(t)
 	d.up()
 	first := d.schema()
-	for version := int64(2); version >= 0; version-- {
+	for version := int64(3); version >= 0; version-- {
 		got, err := d.down()
 		must(t, err)
 		wantEqual(t, "version", got, version)
@@ -116,7 +116,7 @@ func TestUpDownUp(t *testing.T) {
 			t.Errorf("migration %+v", m)
 		}
 	}
-	wantEqual(t, "migrations", len(all), 3)
+	wantEqual(t, "migrations", len(all), 4)
 }
 
 func TestMigrateRefusesOtherDatabases(t *testing.T) {

@@ -23,7 +23,11 @@ const (
 // Target is a path in a workspace. The path may map to nothing.
 type Target struct {
 	Workspace lockns.Workspace
-	Path      Path
+	// Base is the id of the folder that Path starts at, wherever that folder
+	// is by now; 0 is the workspace root. Nothing outside it can be named, and
+	// it cannot be removed, moved or replaced through a Target.
+	Base int64
+	Path Path
 }
 
 // Node is a file or folder as one transaction saw it.
@@ -133,6 +137,39 @@ type Locked struct {
 	// Created: the path mapped to nothing and an empty file was created.
 	Created bool
 	Node    Node
+}
+
+// Role is what a member may do in a team. The strings are stored.
+type Role string
+
+// The roles. Owners and admins manage members, viewers only read.
+const (
+	Owner  Role = "owner"
+	Admin  Role = "admin"
+	Writer Role = "member"
+	Viewer Role = "viewer"
+)
+
+// Valid reports whether r is one of the roles.
+func (r Role) Valid() bool { return r == Owner || r == Admin || r == Writer || r == Viewer }
+
+// MayWrite reports whether the role allows changes and locks.
+func (r Role) MayWrite() bool { return r.Valid() && r != Viewer }
+
+// Team is a group of users with a workspace, which has the team's id.
+type Team struct {
+	ID      int64
+	Name    string // as in the URL of its mount
+	Created time.Time
+}
+
+// Workspace is the team's workspace.
+func (t Team) Workspace() lockns.Workspace { return lockns.Workspace{Kind: lockns.Team, ID: t.ID} }
+
+// Membership is a team and what a user is in it.
+type Membership struct {
+	Team Team
+	Role Role
 }
 
 // User is somebody who can log in. Their personal workspace has their id.

@@ -90,7 +90,7 @@ func (t *tx) relocate(src, dst *spot, cred lockns.Credentials) error {
 		return err
 	}
 	for _, l := range carried {
-		if _, err := t.addLock(dst.space, rebase(l, n.Place, place, src.target.Path, dst.target.Path)); err != nil {
+		if _, err := t.addLock(dst.space, rebase(l, n.Place, place, src.path(), dst.path())); err != nil {
 			return err
 		}
 	}
@@ -128,7 +128,7 @@ func overlap(src, dst *spot) bool {
 // shallowEnough refuses a move that would push members below the deepest level.
 // Only a move further down has to look.
 func (t *tx) shallowEnough(src, dst *spot) error {
-	deeper := len(dst.target.Path) - len(src.target.Path)
+	deeper := len(dst.path()) - len(src.path())
 	if !src.node.IsFolder() || deeper <= 0 {
 		return nil
 	}
@@ -137,7 +137,7 @@ func (t *tx) shallowEnough(src, dst *spot) error {
 SELECT ?, 0 UNION ALL SELECT f.id, tree.depth + 1 FROM tree CROSS JOIN folders f ON f.parent_id = tree.id WHERE tree.depth <= ?)
 SELECT max(depth + EXISTS (SELECT 1 FROM files WHERE folder_id = tree.id)) FROM tree`,
 		[]any{src.node.Place.Root.ID, MaxLevels}, &height)
-	if err == nil && len(dst.target.Path)+height > MaxLevels {
+	if err == nil && len(dst.path())+height > MaxLevels {
 		return ErrTooDeep
 	}
 	return err

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"database/sql"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 type spot struct {
 	*space
 	target Target
+	above  Path // the names from the workspace root down to target.Base
 	// parent is the place of the folder the resource is in, or would be in;
 	// without an id when the path is the root or a folder above is missing.
 	parent   lockns.Place
@@ -30,6 +32,9 @@ func (sp *spot) place() lockns.Place {
 	return lockns.Place{}
 }
 
+// path is where the spot is below the workspace root.
+func (sp *spot) path() Path { return append(sp.above[:len(sp.above):len(sp.above)], sp.target.Path...) }
+
 // mapped is find for a path that must map to something: ErrNotFound otherwise.
 func (t *tx) mapped(target Target) (*spot, error) {
 	sp, err := t.find(target)
@@ -46,11 +51,21 @@ func (t *tx) find(target Target) (*spot, error) {
 		return nil, err
 	}
 	sp := &spot{space: space, target: target}
+	base := folder{place: space.rootPlace(), id: space.root}
+	if target.Base != 0 {
+		if base, err = t.folder(space, target.Base); err != nil {
+			return nil, err
+		}
+		sp.above = base.path
+	}
+	if len(sp.above)+len(target.Path) > MaxLevels {
+		return nil, ErrTooDeep
+	}
 	if target.Path.IsRoot() {
-		sp.node, err = t.rootNode(space)
+		sp.node, err = t.folderNode(space, base)
 		return sp, err
 	}
-	place, id, err := t.descend(space, target.Path.Parent())
+	place, id, err := t.descend(base, target.Path.Parent())
 	if err != nil || id == 0 {
 		return sp, err
 	}
@@ -62,9 +77,63 @@ func (t *tx) find(target Target) (*spot, error) {
 // joinLevels is how many levels one statement descends.
 const joinLevels = 16
 
+// folder is a folder found by id: where it is, and the names that lead to it.
+type folder struct {
+	place  lockns.Place
+	id     int64
+	parent int64 // 0 for the workspace root
+	path   Path
+}
+
+// selectUpward reads a folder and those above it, root-first. A tree has at most
+// MaxLevels levels below its root, so that a loop, which nothing makes, ends.
+const selectUpward = `WITH RECURSIVE up (id, parent_id, name, height) AS (
+SELECT id, parent_id, name, 0 FROM folders WHERE id = ?
+UNION ALL SELECT f.id, f.parent_id, f.name, up.height + 1 FROM up CROSS JOIN folders f ON f.id = up.parent_id WHERE up.height <= ?)
+SELECT id, coalesce(parent_id, 0), name FROM up ORDER BY height DESC`
+
+// folder finds a folder of a workspace by id: ErrNotFound, also when it is
+// detached or in another workspace.
+func (t *tx) folder(space *space, id int64) (folder, error) {
+	var f folder
+	err := t.rows(selectUpward, []any{id, MaxLevels}, func(scan func(...any) error) error {
+		var name string
+		if err := scan(&f.id, &f.parent, &name); err != nil {
+			return err
+		}
+		switch {
+		case f.id == space.root:
+			f.place = space.rootPlace()
+		case f.place.Root.Kind != "":
+			f.place = f.place.Folder(f.id)
+			f.path = append(f.path, name)
+		}
+		return nil
+	})
+	if err == nil && f.place.Root.Kind == "" {
+		err = ErrNotFound
+	}
+	return f, err
+}
+
+// FolderPath is where a folder known by id is below its workspace's root:
+// ErrNotFound.
+func (s *Store) FolderPath(ctx context.Context, ws lockns.Workspace, id int64) (p Path, err error) {
+	err = s.snapshot(ctx, func(t *tx) error {
+		sp, err := t.space(ws)
+		if err != nil {
+			return err
+		}
+		f, err := t.folder(sp, id)
+		p = f.path
+		return err
+	})
+	return p, err
+}
+
 // descend walks down folders only. It returns id 0 when one is missing.
-func (t *tx) descend(space *space, path Path) (lockns.Place, int64, error) {
-	place, id := space.rootPlace(), space.root
+func (t *tx) descend(from folder, path Path) (lockns.Place, int64, error) {
+	place, id := from.place, from.id
 	for len(path) > 0 {
 		n := min(len(path), joinLevels)
 		ids, err := t.chain(id, path[:n])
@@ -137,16 +206,17 @@ func (t *tx) member(space *space, parent lockns.Place, parentID int64, key strin
 	return n, err
 }
 
-const selectRoot = `SELECT ` + folderColumns + ` FROM folders f WHERE f.id = ?`
+const selectFolder = `SELECT ` + folderColumns + ` FROM folders f WHERE f.id = ?`
 
-func (t *tx) rootNode(space *space) (*Node, error) {
+// folderNode is the node of a folder that was found.
+func (t *tx) folderNode(space *space, f folder) (*Node, error) {
 	var n *Node
-	err := t.rows(selectRoot, []any{space.root}, func(scan func(...any) error) (err error) {
-		n, err = scanNode(scan, space.id, lockns.Place{}, 0)
+	err := t.rows(selectFolder, []any{f.id}, func(scan func(...any) error) (err error) {
+		n, err = scanNode(scan, space.id, lockns.Place{}, f.parent)
 		return err
 	})
 	if n != nil {
-		n.Place = space.rootPlace()
+		n.Place = f.place
 	}
 	return n, err
 }

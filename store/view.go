@@ -34,7 +34,8 @@ func (t *tx) Lock(token string) (lockns.Lock, lockns.Workspace, bool) {
 
 // permit asks the claim and the rules whether a change that touches these
 // resources may go on, in the order of RFC 9110 section 13.2.1: what carries
-// the credentials first, the other preconditions after the locks.
+// the credentials first, then who the user is here, the locks, and the other
+// preconditions last.
 func (t *tx) permit(c Claim, touches ...touch) (lockns.Credentials, error) {
 	cred, err := c.Prove(t)
 	if err != nil {
@@ -42,6 +43,11 @@ func (t *tx) permit(c Claim, touches ...touch) (lockns.Credentials, error) {
 	}
 	if t.err != nil {
 		return cred, t.err
+	}
+	for _, c := range touches {
+		if err := t.mayWrite(c.space, cred.User); err != nil {
+			return cred, err
+		}
 	}
 	if err := t.authorize(cred, touches...); err != nil {
 		return cred, err

@@ -1,6 +1,39 @@
 -- The schema that all migrations arrive at, by name. Written by
 -- go test ./store -run TestGoldenSchema -update
 
+CREATE TABLE accounts (
+    id             INTEGER PRIMARY KEY AUTOINCREMENT,
+    user_id        INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+    name           TEXT NOT NULL,
+    password_hash  TEXT NOT NULL UNIQUE,
+    scope          TEXT NOT NULL CHECK (scope IN ('all', 'personal', 'team')),
+    team_id        INTEGER NULL REFERENCES teams (id) ON DELETE CASCADE,
+    root_folder_id INTEGER NULL,
+    read_only      INTEGER NOT NULL CHECK (read_only IN (0, 1)),
+    expires_at     INTEGER NULL,
+    last_used_at   INTEGER NULL,
+    created_at     INTEGER NOT NULL,
+    UNIQUE (user_id, name),
+    CHECK ((scope = 'team') = (team_id IS NOT NULL)),
+    CHECK (scope <> 'all' OR root_folder_id IS NULL)
+) STRICT;
+
+CREATE INDEX accounts_team ON accounts (team_id) WHERE team_id IS NOT NULL;
+
+CREATE TABLE audit_log (
+    id             INTEGER PRIMARY KEY AUTOINCREMENT,
+    at             INTEGER NOT NULL,
+    actor_id       INTEGER NULL,
+    actor          TEXT NOT NULL,
+    event          TEXT NOT NULL,
+    workspace_type TEXT NULL,
+    workspace_id   INTEGER NULL,
+    subject        TEXT NOT NULL,
+    detail         TEXT NOT NULL
+) STRICT;
+
+CREATE INDEX audit_log_at ON audit_log (at);
+
 CREATE TABLE blob_data (
     blob_id INTEGER PRIMARY KEY REFERENCES blobs (id) ON DELETE CASCADE,
     data    BLOB NOT NULL
@@ -17,6 +50,23 @@ CREATE TABLE blobs (
 
 CREATE UNIQUE INDEX blobs_object ON blobs (object_key) WHERE object_key IS NOT NULL;
 
+CREATE TABLE file_versions (
+    id           INTEGER PRIMARY KEY AUTOINCREMENT,
+    file_id      INTEGER NOT NULL REFERENCES files (id),
+    blob_id      INTEGER NOT NULL REFERENCES blobs (id),
+    size         INTEGER NOT NULL CHECK (size >= 0),
+    version      TEXT NOT NULL,
+    content_type TEXT NULL,
+    modified_at  INTEGER NOT NULL,
+    replaced_at  INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX file_versions_blob ON file_versions (blob_id);
+
+CREATE INDEX file_versions_file ON file_versions (file_id, id);
+
+CREATE INDEX file_versions_replaced ON file_versions (replaced_at);
+
 CREATE TABLE files (
     id           INTEGER PRIMARY KEY AUTOINCREMENT,
     namespace_id INTEGER NOT NULL,
@@ -30,7 +80,7 @@ CREATE TABLE files (
     props_bytes  INTEGER NOT NULL DEFAULT 0 CHECK (props_bytes >= 0),
     created_at   INTEGER NOT NULL DEFAULT 0,
     modified_at  INTEGER NOT NULL DEFAULT 0
-) STRICT;
+, versions_bytes INTEGER NOT NULL DEFAULT 0 CHECK (versions_bytes >= 0)) STRICT;
 
 CREATE INDEX files_blob ON files (blob_id);
 
@@ -62,6 +112,19 @@ CREATE TABLE garbage (
 ) STRICT;
 
 CREATE INDEX garbage_dropped ON garbage (dropped_at);
+
+CREATE TABLE instance (
+    id   INTEGER PRIMARY KEY CHECK (id = 1),
+    uuid TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE named_locks (
+    id         INTEGER PRIMARY KEY AUTOINCREMENT,
+    name       TEXT NOT NULL UNIQUE,
+    owner      TEXT NOT NULL,
+    expires_at INTEGER NOT NULL,
+    created_at INTEGER NOT NULL
+) STRICT;
 
 CREATE TABLE properties (
     id        INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -132,10 +195,24 @@ CREATE TABLE storage_usage (
     quota        INTEGER NULL
 ) STRICT;
 
+CREATE TABLE team_members (
+    team_id    INTEGER NOT NULL REFERENCES teams (id) ON DELETE CASCADE,
+    user_id    INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+    role       TEXT NOT NULL CHECK (role IN ('owner', 'admin', 'member', 'viewer')),
+    created_at INTEGER NOT NULL,
+    PRIMARY KEY (team_id, user_id)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX team_members_user ON team_members (user_id);
+
 CREATE TABLE teams (
-    id   INTEGER PRIMARY KEY AUTOINCREMENT,
-    name TEXT NOT NULL
+    id         INTEGER PRIMARY KEY AUTOINCREMENT,
+    name       TEXT NOT NULL,
+    name_key   TEXT NOT NULL,
+    created_at INTEGER NOT NULL DEFAULT 0
 ) STRICT;
+
+CREATE UNIQUE INDEX teams_name ON teams (name_key);
 
 CREATE TABLE users (
     id            INTEGER PRIMARY KEY AUTOINCREMENT,

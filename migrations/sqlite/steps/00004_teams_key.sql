@@ -1,0 +1,1 @@
+CREATE UNIQUE INDEX teams_name ON teams (name_key);
