@@ -107,9 +107,12 @@ func save(x *trial, c *client, i int) error {
 	return saved
 }
 
+// folderPath is where the folder of n files is.
+func folderPath(n int) string { return fmt.Sprintf("%sfolder-%d/", mount, n) }
+
 // listing is PROPFIND of depth 1 on a folder of n files.
 func listing(ctx context.Context, what, body string, n int) figure {
-	path := fmt.Sprintf("%sfolder-%d/", mount, n)
+	path := folderPath(n)
 	return figure{
 		name: fmt.Sprintf("PROPFIND %d entries, %s", n, what),
 		setup: func(x *trial) error {

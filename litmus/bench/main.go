@@ -19,12 +19,12 @@ import (
 type options struct {
 	rounds    int
 	slice     time.Duration // of one round of one figure on one server
+	listing   time.Duration // of a round of listing beside a LOCK a second
 	limit     time.Duration // of the whole run
 	clients   []int
-	entries   []int // sizes of the folders that are listed; the first is listed beside the locks too
-	tree      int   // files of the tree that is copied and moved
-	fewLocks  int
-	manyLocks int
+	entries   []int          // sizes of the folders that are listed; the first is listed beside the locks too
+	tree      int            // files of the tree that is copied and moved
+	locks     []int          // how many active locks a server has elsewhere, one server each; fewest first
 	bigBytes  int64          // of the large body; 0 leaves it out
 	only      *regexp.Regexp // of figures; nil is all
 	sync      string         // of Holdfast, as is
@@ -40,17 +40,17 @@ type options struct {
 // defaults are the options of a full run, which takes under a quarter of an hour.
 func defaults() *options {
 	return &options{
-		rounds: 5, slice: 800 * time.Millisecond, limit: 14 * time.Minute,
+		rounds: 5, slice: 800 * time.Millisecond, listing: 4 * time.Second, limit: 14 * time.Minute,
 		clients: []int{1, 8}, entries: []int{1_000, 10_000}, tree: 1_000,
-		fewLocks: 10, manyLocks: 100_000, bigBytes: 4 << 30,
+		locks: []int{1, 1_000, 100_000}, bigBytes: 4 << 30,
 		sync: "full", log: os.Stderr,
 	}
 }
 
 // quick makes the run short. Its figures are good for seeing that everything works.
 func (o *options) quick() {
-	o.rounds, o.slice, o.limit = 3, 100*time.Millisecond, 110*time.Second
-	o.entries, o.manyLocks, o.bigBytes = []int{300}, 2_000, 128<<20
+	o.rounds, o.slice, o.listing, o.limit = 3, 100*time.Millisecond, 1200*time.Millisecond, 110*time.Second
+	o.entries, o.locks, o.bigBytes = []int{300}, []int{1, 100, 2_000}, 128<<20
 }
 
 func main() {
@@ -141,7 +141,7 @@ func (o *options) run(ctx context.Context) (_ *report, err error) {
 		return r, err
 	}
 	if o.only == nil {
-		if r.locks, err = o.compareLocks(ctx); err != nil {
+		if r.locks, r.beside, err = o.compareLocks(ctx); err != nil {
 			return r, err
 		}
 		if o.bigBytes > 0 {

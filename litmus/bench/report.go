@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 )
@@ -40,13 +41,22 @@ func (r *row) brief() string {
 	return strings.Join(parts, ", ")
 }
 
-// cells are the columns of the targets in pairs: the rates of both, the ratio of their rates, the medians
-// of their times. The ratio is above 1 if the first is faster; with reverse, if the second is.
-func (r *row) cells(reverse bool) []string {
+// sideBySide are the columns of two servers: the rates of both, the ratio of the first's to the second's,
+// the medians of their times.
+func (r *row) sideBySide() []string {
+	a, b := &r.results[0], &r.results[1]
+	return []string{r.figure, fmt.Sprint(r.clients), rate(a), rate(b), ratio(a, b), times(a) + " / " + times(b)}
+}
+
+// against are the columns of one server under several conditions: the rates, and the ratio of each to
+// that of the first.
+func (r *row) against() []string {
 	cells := []string{r.figure, fmt.Sprint(r.clients)}
-	for i := 0; i+1 < len(r.results); i += 2 {
-		a, b := &r.results[i], &r.results[i+1]
-		cells = append(cells, rate(a), rate(b), ratio(a, b, reverse), times(a)+" / "+times(b))
+	for i := range r.results {
+		cells = append(cells, rate(&r.results[i]))
+	}
+	for i := range r.results[1:] {
+		cells = append(cells, ratio(&r.results[i+1], &r.results[0]))
 	}
 	return cells
 }
@@ -58,10 +68,7 @@ func rate(r *outcome) string {
 	return number(median(r.rates))
 }
 
-func ratio(a, b *outcome, reverse bool) string {
-	if reverse {
-		a, b = b, a
-	}
+func ratio(a, b *outcome) string {
 	q, ok := pairedRatio(a.rates, b.rates)
 	if !ok {
 		return "-"
@@ -92,29 +99,40 @@ func number(v float64) string {
 
 // report is all that a run gave.
 type report struct {
-	o     *options
-	rows  []row
-	locks []row
-	big   []big
+	o      *options
+	rows   []row
+	locks  []row // a column for each number of locks
+	beside []row // without and with a LOCK a second
+	big    []big
 }
 
+// all are the rows of every part.
+func (r *report) all() []row { return slices.Concat(r.rows, r.locks, r.beside) }
+
 // faults lists what makes the run fail: a figure of Holdfast that has failures or is missing, and speed
-// that falls with the number of locks. What goes wrong on the other server is its own affair; the notes
+// that falls with the number of locks or beside changes of them. What goes wrong on the other server is its own affair; the notes
 // say it.
 func (r *report) faults() []string {
 	var faults []string
-	for _, row := range append(r.rows[:len(r.rows):len(r.rows)], r.locks...) {
+	for _, row := range r.all() {
 		for i, t := range row.targets {
 			if result := &row.results[i]; t.server.name == holdfast && (result.failed() > 0 || result.skipped != "" || result.ok == 0) {
 				faults = append(faults, row.note(i))
 			}
 		}
 	}
-	for _, row := range r.locks {
-		few, many := &row.results[0], &row.results[1]
-		if q, ok := pairedRatio(many.rates, few.rates); ok && q < leastScale {
-			faults = append(faults, fmt.Sprintf("%s, %d clients: %s of the speed is left with %d locks in place of %d",
-				row.figure, row.clients, number(q), r.o.manyLocks, r.o.fewLocks))
+	return append(append(faults, losses(r.locks, leastScale)...), losses(r.beside, leastBeside)...)
+}
+
+// losses lists the rows whose later targets keep less than a share of the first one's speed.
+func losses(rows []row, least float64) []string {
+	var faults []string
+	for _, row := range rows {
+		for i := range row.results[1:] {
+			if q, ok := pairedRatio(row.results[i+1].rates, row.results[0].rates); ok && q < least {
+				faults = append(faults, fmt.Sprintf("%s, %d clients: %s of the speed of %s is left with %s",
+					row.figure, row.clients, number(q), row.targets[0].name, row.targets[i+1].name))
+			}
 		}
 	}
 	return faults
@@ -151,14 +169,21 @@ func notes(rows []row) []string {
 // markdown writes the report as tables ready for a page.
 func (r *report) markdown(w io.Writer) {
 	fmt.Fprintln(w, r.o.conditions())
-	table(w, r.rows, false, "figure", "clients", "Holdfast ops/s", "x/net ops/s", "ratio", "p50 ms, Holdfast / x/net")
+	table(w, r.rows, (*row).sideBySide, "figure", "clients", "Holdfast ops/s", "x/net ops/s", "ratio", "p50 ms, Holdfast / x/net")
 	if len(r.locks) > 0 {
-		few, many := r.o.fewLocks, r.o.manyLocks
-		fmt.Fprintf(w, "\nWith %d and with %d active locks elsewhere in the workspace; the ratio is %d to %d, 1 is no difference.\n",
-			few, many, many, few)
-		table(w, r.locks, true, "figure", "clients",
-			fmt.Sprintf("Holdfast, %d", few), fmt.Sprintf("%d", many), "ratio", "p50 ms",
-			fmt.Sprintf("x/net, %d", few), fmt.Sprintf("%d", many), "ratio", "p50 ms")
+		fmt.Fprintf(w, "\nHoldfast with more and more active locks elsewhere in the workspace; 1 is no difference.\n")
+		header := []string{"figure", "clients"}
+		for _, t := range r.locks[0].targets {
+			header = append(header, t.name)
+		}
+		for _, t := range r.locks[0].targets[1:] {
+			header = append(header, "ratio, "+t.name)
+		}
+		table(w, r.locks, (*row).against, header...)
+	}
+	if len(r.beside) > 0 {
+		fmt.Fprintf(w, "\nHoldfast with %s, without and with a client that locks once a second; 1 is no difference.\n", lockCount(r.o.most()))
+		table(w, r.beside, (*row).against, "figure", "clients", "quiet", "locking", "ratio")
 	}
 	if len(r.big) > 0 {
 		fmt.Fprintf(w, "\nOne body of %d MiB, streamed:\n\n", r.o.bigBytes>>20)
@@ -168,12 +193,12 @@ func (r *report) markdown(w io.Writer) {
 			line(w, b.Server, number(b.Upload), number(b.Download), number(float64(b.Peak)/(1<<20)))
 		}
 	}
-	if list := notes(append(r.rows[:len(r.rows):len(r.rows)], r.locks...)); len(list) > 0 {
+	if list := notes(r.all()); len(list) > 0 {
 		fmt.Fprintf(w, "\nFailures, which no figure counts:\n\n- %s\n", strings.Join(list, "\n- "))
 	}
 }
 
-func table(w io.Writer, rows []row, reverse bool, header ...string) {
+func table(w io.Writer, rows []row, cells func(*row) []string, header ...string) {
 	fmt.Fprintln(w)
 	line(w, header...)
 	rule := make([]string, len(header))
@@ -183,7 +208,7 @@ func table(w io.Writer, rows []row, reverse bool, header ...string) {
 	rule[0] = "---"
 	line(w, rule...)
 	for _, r := range rows {
-		line(w, r.cells(reverse)...)
+		line(w, cells(&r)...)
 	}
 }
 
@@ -229,7 +254,7 @@ func (r *report) json(w io.Writer) error {
 	if err := encoder.Encode(map[string]string{"conditions": r.o.conditions()}); err != nil {
 		return err
 	}
-	for _, row := range append(r.rows[:len(r.rows):len(r.rows)], r.locks...) {
+	for _, row := range r.all() {
 		for i := range row.results {
 			if err := encoder.Encode(row.jsonLine(i)); err != nil {
 				return err

@@ -17,6 +17,8 @@ type target struct {
 	server  *server
 	clients []*client
 	shared  map[string]error // fixtures that several figures use, by path; made once
+	// beside runs while a round does, until its context ends; nil is nothing.
+	beside func(context.Context) error
 }
 
 // figure is one thing that is measured.
@@ -146,7 +148,7 @@ func (o *options) compare(ctx context.Context, f figure, clients int, targets []
 	o.serial++
 	trials := make([]*trial, len(targets))
 	for i, t := range targets {
-		trials[i] = o.prepare(ctx, f, clients, t)
+		trials[i] = o.prepare(ctx, f, clients, t, i)
 	}
 	begun := time.Now()
 	for round := range o.rounds {
@@ -170,9 +172,9 @@ func (o *options) compare(ctx context.Context, f figure, clients int, targets []
 	return results
 }
 
-// prepare makes the trial and what it works on.
-func (o *options) prepare(ctx context.Context, f figure, clients int, t *target) *trial {
-	x := &trial{o: o, t: t, clients: clients, dir: fmt.Sprintf("%strial-%d/", mount, o.serial), away: make([]bool, clients)}
+// prepare makes the trial of one of the targets, which may share a server, and what it works on.
+func (o *options) prepare(ctx context.Context, f figure, clients int, t *target, number int) *trial {
+	x := &trial{o: o, t: t, clients: clients, dir: fmt.Sprintf("%strial-%d-%d/", mount, o.serial, number), away: make([]bool, clients)}
 	err := context.Cause(ctx)
 	if err == nil {
 		err = t.open(1)
@@ -216,6 +218,7 @@ func (x *trial) round(f figure) {
 		x.next++
 		return x.next - 1, true
 	}
+	calm := x.t.disturb()
 	var working sync.WaitGroup
 	for _, c := range x.t.clients[:x.clients] {
 		working.Go(func() {
@@ -235,6 +238,24 @@ func (x *trial) round(f figure) {
 		})
 	}
 	working.Wait()
+	took := time.Since(start)
+	if err := calm(); err != nil {
+		x.result.fail(err)
+	}
 	x.result.ok += ok
-	x.result.rates = append(x.result.rates, float64(ok)/time.Since(start).Seconds())
+	x.result.rates = append(x.result.rates, float64(ok)/took.Seconds())
+}
+
+// disturb starts what runs beside a round. The function it returns ends that and says how it went.
+func (t *target) disturb() func() error {
+	if t.beside == nil {
+		return func() error { return nil }
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- t.beside(ctx) }()
+	return func() error {
+		stop()
+		return <-ended
+	}
 }
