@@ -30,6 +30,10 @@ var (
 	ErrTooMany = errors.New("store: too many members")
 	// ErrForbidden: the user may not do that in this workspace.
 	ErrForbidden = errors.New("store: not allowed in this workspace")
+	// ErrLastOwner: a team with members keeps an owner.
+	ErrLastOwner = errors.New("store: the team would have no owner")
+	// ErrTooManyAccounts: the user has as many accounts as allowed.
+	ErrTooManyAccounts = errors.New("store: too many accounts")
 	// ErrPrecondition: a Claim's condition is false.
 	ErrPrecondition = errors.New("store: precondition failed")
 	// ErrQuota: the workspace's storage quota would be exceeded.
@@ -40,9 +44,13 @@ var (
 	ErrNoSpace = errors.New("store: no space left")
 	// ErrBodySize: a body is longer or shorter than it was said to be.
 	ErrBodySize = errors.New("store: body size differs from the size announced")
-	// ErrNoSuchLock: no active lock of this token covers the path.
+	// ErrBadLock: no lock can be as it was asked for.
+	ErrBadLock = errors.New("store: bad lock")
+	// ErrNoSuchLock: no active lock of this token covers the path, or none of
+	// this origin is rooted there.
 	ErrNoSuchLock = errors.New("store: no such lock here")
-	// ErrNotHolder: the lock is somebody else's.
+	// ErrNotHolder: the lock is somebody else's, or the credentials do not
+	// open it.
 	ErrNotHolder = errors.New("store: lock held by another user")
 	// ErrForeignLock: a lock that cannot leave its workspace stands in the
 	// tree to be moved. It is wrapped beside a *lockns.LockedError.

@@ -16,7 +16,7 @@ import (
 // reason. A text is matched by its beginning. Check is not among them: it looks
 // at everything, and runs only after the statements were collected.
 var background = map[string]string{
-	`SELECT id, name, display_name, coalesce(password_hash, ''), is_admin, disabled, auth_version, created_at FROM users ORDER BY name_key`: "the list of all users",
+	`SELECT u.id, u.name, u.display_name, coalesce(u.password_hash, ''), u.is_admin, u.disabled, u.auth_version, u.created_at FROM users u ORDER BY u.name_key`: "the list of all users",
 	`SELECT n.workspace_type, n.workspace_id FROM resource_lock_namespaces n
 WHERE EXISTS`: "expiry looks for a workspace that has expired locks, one look-up each",
 	`DELETE FROM resource_locks WHERE namespace_id = ? AND true`: "all locks of a workspace end with it",

@@ -2,14 +2,51 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
+	"time"
+	"unicode"
 
+	"golang.org/x/text/cases"
 	"holdfast/lockns"
 )
 
-// teamKey is what a team's name is looked up by: without regard to case.
-func teamKey(name string) string { return NameKey(strings.ToLower(name)) }
+// NewTeam is a team to be added.
+type NewTeam struct {
+	Name  string
+	Owner string // name of the user who is its first member
+	Quota int64  // bytes in its workspace; 0 for the default
+	By    Actor
+}
+
+// Member is a user in a team.
+type Member struct {
+	User  User
+	Role  Role
+	Since time.Time
+}
+
+// CheckTeamName refuses a name no team may have, with an error that wraps
+// ErrBadName. It is a segment of URLs: a name as CheckName allows it, of at most
+// 64 bytes, that neither starts nor ends with a blank or control character.
+// Names are unique without regard to case and normal form.
+func CheckTeamName(name string) error {
+	if err := CheckName(name); err != nil {
+		return err
+	}
+	if len(name) > 64 {
+		return &NameError{"of a team is longer than 64 bytes"}
+	}
+	if strings.TrimFunc(name, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) != name {
+		return &NameError{"of a team starts or ends with a blank"}
+	}
+	return nil
+}
+
+// teamKey is what a team's name is looked up by: without regard to case. Folding
+// and composing each may make work for the other.
+func teamKey(name string) string { return NameKey(cases.Fold().String(NameKey(name))) }
 
 const (
 	teamColumns = `t.id, t.name, t.created_at`
@@ -35,6 +72,224 @@ func (t *tx) team(name string) (team Team, err error) {
 		err = fmt.Errorf("team: %w", ErrNotFound)
 	}
 	return team, err
+}
+
+// AddTeam adds a team with a workspace, and its owner: ErrBadName, ErrExists,
+// ErrNotFound (the owner).
+func (s *Store) AddTeam(ctx context.Context, n NewTeam) (team Team, err error) {
+	if err := CheckTeamName(n.Name); err != nil {
+		return team, err
+	}
+	err = s.update(ctx, nil, func(t *tx) error {
+		owner, err := t.user(n.Owner)
+		if err != nil {
+			return fmt.Errorf("owner: %w", err)
+		}
+		if _, err := t.team(n.Name); !errors.Is(err, ErrNotFound) {
+			return firstError(err, ErrExists)
+		}
+		team = Team{Name: n.Name, Created: t.now}
+		team.ID, err = t.insert(`INSERT INTO teams (name, name_key, created_at) VALUES (?, ?, ?)`, n.Name, teamKey(n.Name), micros(t.now))
+		if err != nil {
+			return err
+		}
+		if err := t.addWorkspace(team.Workspace(), n.Quota); err != nil {
+			return err
+		}
+		if err := t.audit(n.By, "team.added", team.Workspace(), team.Name, ""); err != nil {
+			return err
+		}
+		m := teammate{team: team, user: owner}
+		return t.setRole(m, Owner, n.By)
+	})
+	return team, err
+}
+
+// Teams lists all teams by name.
+func (s *Store) Teams(ctx context.Context) (all []Team, err error) {
+	err = s.snapshot(ctx, func(t *tx) error {
+		return t.rows(selectTeam+`ORDER BY t.name_key`, nil, func(scan func(...any) error) error {
+			team, err := scanTeam(scan)
+			all = append(all, team)
+			return err
+		})
+	})
+	return all, err
+}
+
+// TeamByName finds a team by name, without regard to case: ErrNotFound.
+func (s *Store) TeamByName(ctx context.Context, name string) (team Team, err error) {
+	err = s.snapshot(ctx, func(t *tx) error {
+		team, err = t.team(name)
+		return err
+	})
+	return team, err
+}
+
+// RemoveTeam removes a team with its members, the accounts limited to it, and
+// its workspace with all locks in it; its tree is detached and purged later.
+// ErrNotFound.
+func (s *Store) RemoveTeam(ctx context.Context, name string, by Actor) error {
+	return s.update(ctx, nil, func(t *tx) error {
+		team, err := t.team(name)
+		if err != nil {
+			return err
+		}
+		if err := t.removeWorkspace(team.Workspace(), by, team.Name, "team removed"); err != nil {
+			return err
+		}
+		// Members and accounts go with the row (ON DELETE CASCADE).
+		if _, err := t.exec(`DELETE FROM teams WHERE id = ?`, team.ID); err != nil {
+			return err
+		}
+		return t.audit(by, "team.removed", team.Workspace(), team.Name, "")
+	})
+}
+
+// Members lists the members of a team by name: ErrNotFound.
+func (s *Store) Members(ctx context.Context, team string) (all []Member, err error) {
+	err = s.snapshot(ctx, func(t *tx) error {
+		team, err := t.team(team)
+		if err != nil {
+			return err
+		}
+		return t.rows(`SELECT `+userColumns+`, m.role, m.created_at FROM team_members m JOIN users u ON u.id = m.user_id
+WHERE m.team_id = ? ORDER BY u.name_key`, []any{team.ID}, func(scan func(...any) error) (err error) {
+			var m Member
+			var since int64
+			m.User, err = scanUser(scan, (*string)(&m.Role), &since)
+			m.Since = fromMicros(since)
+			all = append(all, m)
+			return err
+		})
+	})
+	return all, err
+}
+
+// teammate is a team, a user, and what the user is in it; role "" is no member.
+type teammate struct {
+	team Team
+	user User
+	role Role
+}
+
+// teammate takes a team's workspace and finds the user in it: ErrNotFound for a
+// missing team or user.
+func (t *tx) teammate(team, user string) (m teammate, err error) {
+	if m.team, err = t.team(team); err != nil {
+		return m, err
+	}
+	if _, err = t.space(m.team.Workspace()); err != nil {
+		return m, err
+	}
+	if m.user, err = t.user(user); err != nil {
+		return m, err
+	}
+	m.role, err = t.role(m.team.ID, m.user.ID)
+	return m, err
+}
+
+// SetMember makes a user a member of a team, or gives a member another role.
+// Whoever becomes a viewer loses their locks in the team's workspace, in the
+// same transaction.
+//
+// Errors: ErrBadName (role), ErrNotFound (team, user), ErrLastOwner.
+func (s *Store) SetMember(ctx context.Context, team, user string, role Role, by Actor) error {
+	if !role.Valid() {
+		return fmt.Errorf("%w: there is no role %q", ErrBadName, role)
+	}
+	return s.update(ctx, nil, func(t *tx) error {
+		m, err := t.teammate(team, user)
+		if err != nil || m.role == role {
+			return err
+		}
+		return t.setRole(m, role, by)
+	})
+}
+
+// setRole is SetMember once the member is known.
+func (t *tx) setRole(m teammate, role Role, by Actor) (err error) {
+	if m.role == "" {
+		_, err = t.exec(`INSERT INTO team_members (team_id, user_id, role, created_at) VALUES (?, ?, ?, ?)`,
+			m.team.ID, m.user.ID, string(role), micros(t.now))
+	} else {
+		_, err = t.exec(`UPDATE team_members SET role = ? WHERE team_id = ? AND user_id = ?`, string(role), m.team.ID, m.user.ID)
+	}
+	if err != nil {
+		return err
+	}
+	if err := t.audit(by, "member.set", m.team.Workspace(), m.user.Name, string(role)); err != nil {
+		return err
+	}
+	if !role.MayWrite() {
+		if err := t.dropLocksOf(m, by, "member became a viewer"); err != nil {
+			return err
+		}
+	}
+	return t.keepOwner(m)
+}
+
+// RemoveMember ends a membership, and in the same transaction the user's locks
+// in the team's workspace and their accounts limited to it.
+//
+// Errors: ErrNotFound (team, user, membership), ErrLastOwner.
+func (s *Store) RemoveMember(ctx context.Context, team, user string, by Actor) error {
+	return s.update(ctx, nil, func(t *tx) error {
+		m, err := t.teammate(team, user)
+		if err == nil && m.role == "" {
+			err = fmt.Errorf("member: %w", ErrNotFound)
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := t.exec(`DELETE FROM team_members WHERE team_id = ? AND user_id = ?`, m.team.ID, m.user.ID); err != nil {
+			return err
+		}
+		if err := t.keepOwner(m); err != nil {
+			return err
+		}
+		return t.removedMember(m, by)
+	})
+}
+
+// removedMember ends what a former member had in the team's workspace.
+func (t *tx) removedMember(m teammate, by Actor) error {
+	if err := t.audit(by, "member.removed", m.team.Workspace(), m.user.Name, ""); err != nil {
+		return err
+	}
+	if err := t.dropLocksOf(m, by, "member removed"); err != nil {
+		return err
+	}
+	gone, err := t.accounts(m.user.ID, `AND a.team_id = ?`, m.team.ID)
+	if err != nil {
+		return err
+	}
+	return t.dropAccounts(by, m.user, gone)
+}
+
+// dropLocksOf ends the locks that a user holds in the team's workspace.
+func (t *tx) dropLocksOf(m teammate, by Actor, why string) error {
+	sp, err := t.space(m.team.Workspace())
+	if err != nil {
+		return err
+	}
+	return t.dropHeldIn(sp, by, m.user, why)
+}
+
+// keepOwner is asked after a change of a member: ErrLastOwner when the team has
+// members and no owner. Where the owner went with their user, the members left
+// may still be changed and removed.
+func (t *tx) keepOwner(before teammate) error {
+	if before.role != Owner && before.role != "" {
+		return nil
+	}
+	var members, owners bool
+	_, err := t.row(`SELECT EXISTS (SELECT 1 FROM team_members WHERE team_id = ?), EXISTS (SELECT 1 FROM team_members WHERE team_id = ? AND role = 'owner')`,
+		[]any{before.team.ID, before.team.ID}, &members, &owners)
+	if err == nil && members && !owners {
+		err = ErrLastOwner
+	}
+	return err
 }
 
 // Membership finds a team by name, without regard to case, as one of its members

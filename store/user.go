@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"holdfast/lockns"
@@ -41,11 +42,14 @@ func CheckUserName(name string) error {
 
 func userKey(name string) string { return strings.ToLower(name) }
 
-const selectUser = `SELECT id, name, display_name, coalesce(password_hash, ''), is_admin, disabled, auth_version, created_at FROM users `
+const (
+	userColumns = `u.id, u.name, u.display_name, coalesce(u.password_hash, ''), u.is_admin, u.disabled, u.auth_version, u.created_at`
+	selectUser  = `SELECT ` + userColumns + ` FROM users u `
+)
 
-func scanUser(scan func(...any) error) (u User, err error) {
+func scanUser(scan func(...any) error, more ...any) (u User, err error) {
 	var created int64
-	err = scan(&u.ID, &u.Name, &u.DisplayName, &u.PasswordHash, &u.Admin, &u.Disabled, &u.AuthVersion, &created)
+	err = scan(append([]any{&u.ID, &u.Name, &u.DisplayName, &u.PasswordHash, &u.Admin, &u.Disabled, &u.AuthVersion, &created}, more...)...)
 	u.Created = fromMicros(created)
 	return u, err
 }
@@ -53,7 +57,7 @@ func scanUser(scan func(...any) error) (u User, err error) {
 // user reads one user: ErrNotFound.
 func (t *tx) user(name string) (u User, err error) {
 	found := false
-	err = t.rows(selectUser+`WHERE name_key = ?`, []any{userKey(name)}, func(scan func(...any) error) (err error) {
+	err = t.rows(selectUser+`WHERE u.name_key = ?`, []any{userKey(name)}, func(scan func(...any) error) (err error) {
 		found = true
 		u, err = scanUser(scan)
 		return err
@@ -88,7 +92,7 @@ func (s *Store) UserName(ctx context.Context, id int64) (name string, err error)
 // Users lists all users by name.
 func (s *Store) Users(ctx context.Context) (us []User, err error) {
 	err = s.snapshot(ctx, func(t *tx) error {
-		return t.rows(selectUser+`ORDER BY name_key`, nil, func(scan func(...any) error) error {
+		return t.rows(selectUser+`ORDER BY u.name_key`, nil, func(scan func(...any) error) error {
 			u, err := scanUser(scan)
 			us = append(us, u)
 			return err
@@ -112,6 +116,9 @@ func (s *Store) AddUser(ctx context.Context, n NewUser) (u User, err error) {
 			return err
 		}
 		if err := t.addWorkspace(lockns.Workspace{Kind: lockns.Personal, ID: id}, n.Quota); err != nil {
+			return err
+		}
+		if err := t.audit(Actor{}, "user.added", lockns.Workspace{}, n.Name, ""); err != nil {
 			return err
 		}
 		u, err = t.user(n.Name)
@@ -153,11 +160,16 @@ func (s *Store) SetUser(ctx context.Context, name string, p UserPatch) (u User, 
 		if u, err = t.user(name); err != nil {
 			return err
 		}
+		if p.Disabled != nil && *p.Disabled {
+			if err := t.dropHeld(u, "user disabled"); err != nil {
+				return err
+			}
+		}
 		if err := t.setUser(u.ID, p); err != nil {
 			return err
 		}
-		if p.Disabled != nil && *p.Disabled {
-			if err := t.dropHeld(u.ID); err != nil {
+		if changes := p.changes(); changes != "" {
+			if err := t.audit(Actor{}, "user.changed", lockns.Workspace{}, u.Name, changes); err != nil {
 				return err
 			}
 		}
@@ -165,6 +177,27 @@ func (s *Store) SetUser(ctx context.Context, name string, p UserPatch) (u User, 
 		return err
 	})
 	return u, err
+}
+
+// changes are the patch's, for the audit log. A password is not shown.
+func (p UserPatch) changes() string {
+	var all []string
+	if p.DisplayName != nil {
+		all = append(all, "display name")
+	}
+	if p.PasswordHash != nil {
+		all = append(all, "password")
+	}
+	if p.Admin != nil {
+		all = append(all, fmt.Sprintf("admin=%t", *p.Admin))
+	}
+	if p.Disabled != nil {
+		all = append(all, fmt.Sprintf("disabled=%t", *p.Disabled))
+	}
+	if p.Quota != nil {
+		all = append(all, fmt.Sprintf("quota=%d", *p.Quota))
+	}
+	return strings.Join(all, ", ")
 }
 
 func (t *tx) setUser(id int64, p UserPatch) error {
@@ -201,55 +234,81 @@ func (t *tx) setUser(id int64, p UserPatch) error {
 	return err
 }
 
-// dropHeld ends all locks that a user holds, in every workspace.
-func (t *tx) dropHeld(user int64) error {
-	var held []*space
+// dropHeld ends all locks that a user holds, in every workspace, and takes the
+// workspaces in key order, the user's own among them.
+func (t *tx) dropHeld(u User, why string) error {
+	held := []lockns.Workspace{u.Workspace()}
 	err := t.rows(`SELECT DISTINCT n.workspace_type, n.workspace_id FROM resource_locks l
-JOIN resource_lock_namespaces n ON n.id = l.namespace_id WHERE l.holder_user_id = ?`, []any{user}, func(scan func(...any) error) error {
-		sp := &space{}
-		held = append(held, sp)
-		return scan((*string)(&sp.ws.Kind), &sp.ws.ID)
+JOIN resource_lock_namespaces n ON n.id = l.namespace_id WHERE l.holder_user_id = ?`, []any{u.ID}, func(scan func(...any) error) error {
+		var ws lockns.Workspace
+		err := scan((*string)(&ws.Kind), &ws.ID)
+		held = append(held, ws)
+		return err
 	})
 	if err != nil {
 		return err
 	}
-	for _, h := range held {
-		sp, err := t.space(h.ws)
-		if err != nil {
-			return err
-		}
-		if _, err := t.dropLocks(sp, `holder_user_id = ?`, user); err != nil {
+	slices.SortFunc(held, lockns.Workspace.Compare)
+	held = slices.Compact(held)
+	if err := t.serialize(held); err != nil {
+		return err
+	}
+	for _, ws := range held {
+		if err := t.dropHeldIn(t.spaces[ws], Actor{}, u, why); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// RemoveUser removes a user, their locks everywhere, and their workspace with
-// all locks in it; its tree is detached and purged later. ErrNotFound.
+// dropHeldIn ends the locks that a user holds in one workspace. The condition is
+// on the holder first: by the workspace SQLite would read all its locks.
+func (t *tx) dropHeldIn(sp *space, by Actor, u User, why string) error {
+	n, err := t.exec(`DELETE FROM resource_locks WHERE id IN
+(SELECT id FROM resource_locks WHERE holder_user_id = ? AND +namespace_id = ?)`, u.ID, sp.id)
+	if err != nil {
+		return err
+	}
+	if n > 0 {
+		sp.relocks = true
+	}
+	return t.auditEnded(by, sp.ws, u.Name, n, why)
+}
+
+// RemoveUser removes a user with their memberships and accounts, their locks
+// everywhere, and their workspace with all locks in it; its tree is detached and
+// purged later. A team may be left without an owner. ErrNotFound.
 func (s *Store) RemoveUser(ctx context.Context, name string) error {
 	return s.update(ctx, nil, func(t *tx) error {
 		u, err := t.user(name)
 		if err != nil {
 			return err
 		}
-		if err := t.dropHeld(u.ID); err != nil {
+		if err := t.dropHeld(u, "user removed"); err != nil {
 			return err
 		}
-		if err := t.removeWorkspace(u.Workspace()); err != nil {
+		if err := t.removeWorkspace(u.Workspace(), Actor{}, u.Name, "user removed"); err != nil {
 			return err
 		}
-		_, err = t.exec(`DELETE FROM users WHERE id = ?`, u.ID)
-		return err
+		// Memberships and accounts go with the row (ON DELETE CASCADE).
+		if _, err := t.exec(`DELETE FROM users WHERE id = ?`, u.ID); err != nil {
+			return err
+		}
+		return t.audit(Actor{}, "user.removed", lockns.Workspace{}, u.Name, "")
 	})
 }
 
-func (t *tx) removeWorkspace(ws lockns.Workspace) error {
+// removeWorkspace ends a workspace and all locks in it. owner is whose it was.
+func (t *tx) removeWorkspace(ws lockns.Workspace, by Actor, owner, why string) error {
 	sp, err := t.space(ws)
 	if err != nil {
 		return err
 	}
-	if _, err := t.dropLocks(sp, `true`); err != nil {
+	n, err := t.dropLocks(sp, `true`)
+	if err != nil {
+		return err
+	}
+	if err := t.auditEnded(by, ws, owner, n, why); err != nil {
 		return err
 	}
 	if _, err := t.exec(`UPDATE folders SET detached_at = ? WHERE id = ?`, micros(t.now), sp.root); err != nil {

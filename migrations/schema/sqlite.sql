@@ -32,7 +32,13 @@ CREATE TABLE audit_log (
     detail         TEXT NOT NULL
 ) STRICT;
 
+CREATE INDEX audit_log_actor ON audit_log (actor, at);
+
 CREATE INDEX audit_log_at ON audit_log (at);
+
+CREATE INDEX audit_log_event ON audit_log (event, at);
+
+CREATE INDEX audit_log_workspace ON audit_log (workspace_type, workspace_id, at);
 
 CREATE TABLE blob_data (
     blob_id INTEGER PRIMARY KEY REFERENCES blobs (id) ON DELETE CASCADE,

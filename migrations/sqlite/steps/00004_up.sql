@@ -93,6 +93,9 @@ CREATE TABLE audit_log (
 ) STRICT;
 
 CREATE INDEX audit_log_at ON audit_log (at);
+CREATE INDEX audit_log_event ON audit_log (event, at);
+CREATE INDEX audit_log_actor ON audit_log (actor, at);
+CREATE INDEX audit_log_workspace ON audit_log (workspace_type, workspace_id, at);
 
 -- Names this database among others that share a cache.
 CREATE TABLE instance (

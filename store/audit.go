@@ -1,0 +1,120 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"math"
+	"time"
+
+	"holdfast/lockns"
+)
+
+// Actor is who caused a change that is audited. The zero Actor is the server
+// itself, or a command of its operator.
+type Actor struct {
+	ID   int64
+	Name string
+}
+
+// AuditEntry is one line of the audit log.
+type AuditEntry struct {
+	ID      int64
+	At      time.Time
+	ActorID int64  // 0 for the zero Actor
+	Actor   string // their name at that time
+	Event   string // "team.added"
+	// Workspace is where it happened; zero when it concerns none.
+	Workspace lockns.Workspace
+	// Subject is whom or what it was done to, by name.
+	Subject string
+	Detail  string
+}
+
+// AuditFilter says which entries of the audit log are wanted; zero fields
+// exclude none.
+type AuditFilter struct {
+	Event         string
+	Actor         string // by name, as it was at that time
+	Workspace     lockns.Workspace
+	Since, Before time.Time // the first moment wanted, and the first no longer
+	// After is the id of the last entry already seen: the page after it is
+	// wanted.
+	After int64
+	// Limit is how many entries at most; 0 and more than 1,000 are 1,000.
+	Limit int
+}
+
+// audit notes a change in the transaction that makes it: neither is ever there
+// without the other.
+func (t *tx) audit(actor Actor, event string, ws lockns.Workspace, subject, detail string) error {
+	_, err := t.exec(`INSERT INTO audit_log (at, actor_id, actor, event, workspace_type, workspace_id, subject, detail) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+		micros(t.now), null(actor.ID), actor.Name, event, null(string(ws.Kind)), null(ws.ID), subject, detail)
+	return err
+}
+
+// auditEnded notes how many locks ended without their holder's doing, and why.
+// No lock is no event.
+func (t *tx) auditEnded(actor Actor, ws lockns.Workspace, subject string, locks int64, why string) error {
+	if locks == 0 {
+		return nil
+	}
+	return t.audit(actor, "locks.ended", ws, subject, fmt.Sprintf("%d: %s", locks, why))
+}
+
+// Audit lists entries of the audit log, newest first.
+func (s *Store) Audit(ctx context.Context, f AuditFilter) (all []AuditEntry, err error) {
+	query, args := f.query()
+	err = s.snapshot(ctx, func(t *tx) error {
+		return t.rows(query, args, func(scan func(...any) error) error {
+			e, err := scanAudit(scan)
+			all = append(all, e)
+			return err
+		})
+	})
+	return all, err
+}
+
+// query selects the entries. Each index of the log ends with the time, so that
+// a page costs what it returns.
+func (f AuditFilter) query() (string, []any) {
+	query := `SELECT id, at, actor_id, actor, event, workspace_type, workspace_id, subject, detail FROM audit_log WHERE at >= ? AND at < ?`
+	before := int64(math.MaxInt64)
+	if !f.Before.IsZero() {
+		before = micros(f.Before)
+	}
+	args := []any{micros(f.Since), before}
+	where := func(condition string, values ...any) {
+		query += ` AND ` + condition
+		args = append(args, values...)
+	}
+	if f.Event != "" {
+		where(`event = ?`, f.Event)
+	}
+	if f.Actor != "" {
+		where(`actor = ?`, f.Actor)
+	}
+	if f.Workspace != (lockns.Workspace{}) {
+		where(`workspace_type = ? AND workspace_id = ?`, string(f.Workspace.Kind), f.Workspace.ID)
+	}
+	if f.After != 0 {
+		where(`(at, id) < ((SELECT at FROM audit_log WHERE id = ?), ?)`, f.After, f.After)
+	}
+	limit := f.Limit
+	if limit <= 0 || limit > pageRows {
+		limit = pageRows
+	}
+	return query + ` ORDER BY at DESC, id DESC LIMIT ?`, append(args, limit)
+}
+
+func scanAudit(scan func(...any) error) (e AuditEntry, err error) {
+	var (
+		at        int64
+		actor, ws sql.NullInt64
+		kind      sql.NullString
+	)
+	err = scan(&e.ID, &at, &actor, &e.Actor, &e.Event, &kind, &ws, &e.Subject, &e.Detail)
+	e.At, e.ActorID = fromMicros(at), actor.Int64
+	e.Workspace = lockns.Workspace{Kind: lockns.WorkspaceKind(kind.String), ID: ws.Int64}
+	return e, err
+}
