@@ -17,7 +17,7 @@ import (
 func newRequest(method string) *request {
 	return &request{
 		h: New(Options{Prefix: "/dav"}), r: httptest.NewRequest(method, "/dav/x", nil),
-		principal: Principal{UserID: 1, Name: "alice"}, mount: mount{prefix: "/dav"},
+		principal: Principal{UserID: 1, Name: "alice"}, location: location{mount: &mount{prefix: "/dav"}},
 	}
 }
 
@@ -41,6 +41,7 @@ func TestFailureOf(t *testing.T) {
 		{"PUT", store.ErrTooDeep, 403, ""},
 		{"PUT", store.ErrBodySize, 400, ""},
 		{"PUT", store.ErrPrecondition, 412, ""},
+		{"PUT", store.ErrForbidden, 403, ""},
 		{"PUT", store.ErrQuota, 507, "quota-not-exceeded"},
 		{"PUT", store.ErrNoSpace, 507, "sufficient-disk-space"},
 		{"PUT", &http.MaxBytesError{Limit: 7}, 413, ""},

@@ -27,7 +27,7 @@ func (h *Handler) hasBlocked(p store.Path) bool {
 // checkBlocked refuses a request that names a blocked resource, before anything
 // is looked up. Reading finds nothing there, everything else is forbidden.
 func (q *request) checkBlocked() error {
-	if q.dest.path != nil && q.h.hasBlocked(q.dest.path) {
+	if q.h.hasBlocked(q.dest.path) {
 		return errBlocked
 	}
 	if !q.h.hasBlocked(q.path) {

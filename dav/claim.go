@@ -84,65 +84,90 @@ func (e evaluation) state(tag string) ifState {
 }
 
 func (e evaluation) lookUp(tag string) ifState {
-	target, ok := e.q.tagged(tag)
+	loc, ok := e.q.tagged(tag)
 	if !ok {
 		return stateless{}
 	}
-	return viewState{
-		Resource: e.view.Resource(target), view: e.view, workspace: target.Workspace,
-		user: e.q.principal.UserID, also: e.neighbours(tag),
-	}
+	return viewState{view: e.view, at: e.resource(loc), user: e.q.principal.UserID, also: e.neighbours(tag)}
+}
+
+// resource looks up what a location maps to.
+func (e evaluation) resource(loc location) resource {
+	return resource{e.view.Resource(loc.target()), loc.workspace}
 }
 
 // scope is the place for which a tagged token counts; ok is false when the tag
 // names nothing the lock could cover.
 func (e evaluation) scope(t ifToken) (place lockns.Place, ok bool) {
-	target, ok := e.q.tagged(t.tag)
+	loc, ok := e.q.tagged(t.tag)
 	if !ok {
 		return lockns.Place{}, false
 	}
 	// Every workspace has its root, and these are not told apart by id.
-	if _, workspace, ok := e.view.Lock(t.token); !ok || workspace != target.Workspace {
+	if _, workspace, ok := e.view.Lock(t.token); !ok || workspace != loc.workspace {
 		return lockns.Place{}, false
 	}
-	return e.view.Resource(target).Place, true
+	return e.view.Resource(loc.target()).Place, true
 }
 
 // neighbours are the places beside the Request-URI at or below which a lock
 // makes an untagged token true: the source and destination of DELETE, MOVE and
 // COPY, which change all that is below them. RFC 4918 section 9.9.6 shows it in
 // its example, and Finder renames a folder with a child's token.
-func (e evaluation) neighbours(tag string) []store.Resource {
+func (e evaluation) neighbours(tag string) []resource {
 	if tag != "" {
 		return nil
 	}
 	switch e.q.r.Method {
 	case http.MethodDelete:
-		return []store.Resource{e.view.Resource(e.q.target())}
+		return []resource{e.resource(e.q.location)}
 	case "COPY", "MOVE":
-		return []store.Resource{
-			e.view.Resource(e.q.target()),
-			e.view.Resource(e.q.mount.target(e.q.dest.path)),
-		}
+		return []resource{e.resource(e.q.location), e.resource(e.q.dest)}
 	}
 	return nil
 }
 
-// tagged maps a Resource-Tag; "" is the Request-URI. URLs of other servers, and
-// those of this one that are no resource of the mount, have no state.
-func (q *request) tagged(tag string) (store.Target, bool) {
-	if tag == "" {
-		return q.target(), true
+// resolveTags finds out what the Resource-Tags of the If header name, in any of
+// the principal's mounts. It is done before the store's transaction, which a
+// look-up of teams would hold up.
+func (q *request) resolveTags() error {
+	if q.ifHeader == nil {
+		return nil
 	}
+	q.ifTags = map[string]location{"": q.location}
+	for _, list := range q.ifHeader.lists {
+		if _, done := q.ifTags[list.tag]; done {
+			continue
+		}
+		loc, err := q.resolveTag(list.tag)
+		if err != nil {
+			return err
+		}
+		q.ifTags[list.tag] = loc
+	}
+	return nil
+}
+
+// resolveTag maps a Resource-Tag. URLs of other servers, and those of this one
+// that no resource can have, name nothing.
+func (q *request) resolveTag(tag string) (location, error) {
 	d, err := parseDestination(tag)
 	if err != nil || !q.ownOrigin(d) {
-		return store.Target{}, false
+		return location{}, nil
 	}
-	loc, inside, err := q.mount.resolve(d.escapedPath)
-	if err != nil || !inside {
-		return store.Target{}, false
+	loc, err := q.resolve(d.escapedPath)
+	var grammar *httpError
+	if errors.As(err, &grammar) {
+		return location{}, nil
 	}
-	return q.mount.target(loc.path), true
+	return loc, err
+}
+
+// tagged is what a Resource-Tag names; "" is the Request-URI. ok is false when
+// that is no resource and has no state.
+func (q *request) tagged(tag string) (loc location, ok bool) {
+	loc = q.ifTags[tag]
+	return loc, loc.mount != nil
 }
 
 // stateless is the state of a URL that is no resource: nothing is true of it.
@@ -151,26 +176,31 @@ type stateless struct{}
 func (stateless) hasToken(string) bool    { return false }
 func (stateless) matchesETag(string) bool { return false }
 
-// viewState is the state of a resource of the store, mapped or not.
-type viewState struct {
+// resource is a resource of the store, mapped or not, and where it is.
+type resource struct {
 	store.Resource
-	view      store.View
 	workspace lockns.Workspace
-	user      int64
-	also      []store.Resource // at and below these, locks of the user count too
+}
+
+// viewState is the state of a resource inside a transaction.
+type viewState struct {
+	view store.View
+	at   resource
+	user int64
+	also []resource // at and below these, locks of the user count too
 }
 
 // hasToken implements ifState. Locks of other origins have no token here.
 func (s viewState) hasToken(token string) bool {
 	l, workspace, ok := s.view.Lock(token)
-	if !ok || l.Origin != lockns.WebDAV || workspace != s.workspace {
+	if !ok || l.Origin != lockns.WebDAV {
 		return false
 	}
-	if l.Covers(s.Place) {
+	if workspace == s.at.workspace && l.Covers(s.at.Place) {
 		return true
 	}
 	for _, r := range s.also {
-		if l.Holder == s.user && r.Exists && r.Place.Holds(l.Place) {
+		if l.Holder == s.user && workspace == r.workspace && r.Exists && r.Place.Holds(l.Place) {
 			return true
 		}
 	}
@@ -179,7 +209,7 @@ func (s viewState) hasToken(token string) bool {
 
 // matchesETag implements ifState.
 func (s viewState) matchesETag(etag string) bool {
-	return s.Exists && s.Node.ETag != "" && s.Node.ETag == etag
+	return s.at.Exists && s.at.Node.ETag != "" && s.at.Node.ETag == etag
 }
 
 // checkIf decides the If header of a method that changes nothing, GET, HEAD and
@@ -196,8 +226,8 @@ func (q *request) checkIf() error {
 	holds := q.ifHeader.eval(func(tag string) ifState {
 		if states[tag] == nil {
 			states[tag] = stateless{}
-			if target, ok := q.tagged(tag); ok && failed == nil {
-				states[tag], failed = q.readState(target)
+			if loc, ok := q.tagged(tag); ok && failed == nil {
+				states[tag], failed = q.readState(loc.target())
 			}
 		}
 		return states[tag]
@@ -217,7 +247,8 @@ func (q *request) readState(t store.Target) (ifState, error) {
 	e, err := q.entry(t)
 	if errors.Is(err, store.ErrNotFound) && !t.Path.IsRoot() {
 		var parent store.Entry
-		parent, err = q.entry(store.Target{Workspace: t.Workspace, Path: t.Path.Parent()})
+		t.Path = t.Path.Parent()
+		parent, err = q.entry(t)
 		if errors.Is(err, store.ErrNotFound) {
 			return stateless{}, nil
 		}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -38,6 +37,7 @@ var refusals = []struct {
 	{store.ErrBadName, failure{status: 400, text: "the name is not allowed"}},
 	{store.ErrTooDeep, failure{status: 403, text: "the path has too many levels"}},
 	{store.ErrTooMany, failure{status: 403, text: "too many members are below this collection"}},
+	{store.ErrForbidden, failure{status: 403, text: "you may not do this here"}},
 	{store.ErrPrecondition, failure{status: 412, text: "a condition of the request is false"}},
 	{store.ErrQuota, failure{status: 507, condition: "quota-not-exceeded", text: "the storage quota would be exceeded"}},
 	{store.ErrTooManyProps, failure{status: 507, text: "the resource would have too many properties, or too large ones"}},
@@ -112,7 +112,7 @@ func (q *request) lockFailure(err error) (failure, bool) {
 func (q *request) locksInTheWay(condition string, locks []lockns.Lock) failure {
 	return failure{
 		status: http.StatusLocked, condition: condition,
-		hrefs: q.mount.lockRoots(locks), text: q.describeLocks(locks),
+		hrefs: q.lockRoots(locks), text: q.describeLocks(locks),
 	}
 }
 
@@ -164,11 +164,6 @@ func (q *request) failWith(w http.ResponseWriter, err error, allowed []string) {
 		q.h.opt.Log.ErrorContext(q.r.Context(), "request failed", "method", q.r.Method, "path", q.r.URL.Path, "status", f.status, "err", err)
 	}
 	writeFailure(w, f, allowed)
-}
-
-// allowed is Allow for a resource that has not got the request's method.
-func (q *request) allowed() []string {
-	return slices.DeleteFunc(slices.Clone(allMethods), func(m string) bool { return m == q.r.Method })
 }
 
 // writeFailure writes the answer (RFC 4918 section 16). Headers that describe

@@ -14,9 +14,12 @@ import (
 // Options configure a Handler.
 type Options struct {
 	Store *store.Store
-	// Prefix is the URL path, without a final slash, below which the caller's
-	// workspace is served: "/dav".
+	// Prefix is the URL path, without a final slash, of the caller's own mount:
+	// "/dav".
 	Prefix string
+	// TeamsPrefix is the URL path, without a final slash, below which each team
+	// of the caller has a mount of its name: "/teams". "" is none.
+	TeamsPrefix string
 	// Log receives the causes of 5xx answers. Nil discards them.
 	Log *slog.Logger
 	// LockDefault is granted to a LOCK without a usable Timeout, LockMax is
@@ -37,12 +40,21 @@ type Options struct {
 	Now func() time.Time
 }
 
-// Principal is who a request is from and which workspace is theirs.
+// Principal is who a request is from and what the login opens to them.
 type Principal struct {
 	UserID    int64
 	Name      string
 	Anonymous bool
+	// Workspace is what the mount of a user stands for: their own, or the team's
+	// that the login is limited to.
 	Workspace lockns.Workspace
+	// Base is the id of the folder of Workspace that the mount stands for,
+	// wherever that folder is by now; 0 is the whole workspace.
+	Base int64
+	// Scoped: the login opens that mount only, and no team's.
+	Scoped bool
+	// ReadOnly: the login changes and locks nothing.
+	ReadOnly bool
 }
 
 // Handler serves WebDAV. It is safe for concurrent use and keeps no state of
@@ -79,6 +91,7 @@ func (o Options) withDefaults() Options {
 		o.Now = time.Now
 	}
 	o.Prefix = strings.TrimRight(o.Prefix, "/")
+	o.TeamsPrefix = strings.TrimRight(o.TeamsPrefix, "/")
 	return o
 }
 
@@ -88,22 +101,33 @@ func ownHost(r *http.Request, scheme, host string) bool {
 	return err == nil && own == host
 }
 
-// Serves reports whether a request is for a URL at or below the prefix, however
-// the URL spells it.
+// Serves reports whether a request is for a URL at or below the caller's own
+// mount, however the URL spells it.
 func (h *Handler) Serves(r *http.Request) bool {
 	_, ok := cutPrefix(r.URL.EscapedPath(), h.opt.Prefix)
 	return ok
 }
 
-// Serve answers a request for a URL at or below the prefix. The caller has
-// authenticated the principal.
-func (h *Handler) Serve(w http.ResponseWriter, r *http.Request, p Principal) {
-	q := &request{
-		h: h, r: r, principal: p,
-		mount: mount{prefix: h.opt.Prefix, workspace: p.Workspace},
+// ServesTeams is Serves for the mounts of teams and the collection of them.
+func (h *Handler) ServesTeams(r *http.Request) bool {
+	_, ok := h.cutTeams(r.URL.EscapedPath())
+	return ok
+}
+
+// cutTeams takes the prefix of the teams' mounts off an escaped path.
+func (h *Handler) cutTeams(escapedPath string) (rest string, ok bool) {
+	if h.opt.TeamsPrefix == "" {
+		return "", false
 	}
-	if r.Method == http.MethodOptions {
-		serveOptions(w, allMethods)
+	return cutPrefix(escapedPath, h.opt.TeamsPrefix)
+}
+
+// Serve answers a request for a URL that Serves or ServesTeams is true of. The
+// caller has authenticated the principal.
+func (h *Handler) Serve(w http.ResponseWriter, r *http.Request, p Principal) {
+	q := &request{h: h, r: r, principal: p}
+	if q.isTeamsURL() {
+		q.serveMadeUp(w, (*request).listTeams)
 		return
 	}
 	if err := q.serve(w); err != nil {
@@ -111,8 +135,16 @@ func (h *Handler) Serve(w http.ResponseWriter, r *http.Request, p Principal) {
 	}
 }
 
-// serve admits the request and calls its method's handler.
+// serve finds out what the request is about, admits it and calls its method's
+// handler.
 func (q *request) serve(w http.ResponseWriter) error {
+	err := q.locate()
+	if q.r.Method == http.MethodOptions {
+		return q.options(w, err)
+	}
+	if err != nil {
+		return err
+	}
 	serve, ok := handlers[q.r.Method]
 	if !ok {
 		return errUnknownMethod(q.r.Method)
@@ -141,8 +173,7 @@ func init() {
 	}
 }
 
-// allMethods is what Allow lists (RFC 9110 section 10.2.1). It names every
-// method, mapped URL or not: clients decide by it whether they may write.
+// allMethods are those of a resource to which its principal may write.
 var allMethods = []string{
 	http.MethodOptions, http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete,
 	"COPY", "MOVE", "MKCOL", "PROPFIND", "PROPPATCH", "LOCK", "UNLOCK",

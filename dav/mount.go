@@ -1,7 +1,6 @@
 package dav
 
 import (
-	"slices"
 	"strings"
 
 	"holdfast/lockns"
@@ -10,11 +9,16 @@ import (
 
 // mount is a part of the URL space that shows a workspace, or a folder of it.
 // It is the one place where URLs, paths of the store and hrefs meet. All paths
-// it takes and gives are those of the workspace, its root included.
+// it takes and gives start at the mount's root.
 type mount struct {
 	prefix    string // as escaped in URLs, without a final slash
+	name      string // the display name of a root that has no name of its own
 	workspace lockns.Workspace
-	root      store.Path // the folder the prefix stands for; empty: the workspace root
+	base      int64 // id of the folder the prefix stands for; 0: the workspace root
+	readOnly  bool  // the principal may change nothing here
+	// place says where the mount's root is by now, the zero Place when it is
+	// nowhere. It is asked only when a lock of a request has to be shown.
+	place func() lockns.Place
 	// asked is the location of the Request-URI. Hrefs spell what they have in
 	// common with it as the client did: many spell one URL differently (RFC
 	// 3986 section 6), yet know a resource, or the root of their lock, only by
@@ -22,8 +26,9 @@ type mount struct {
 	asked location
 }
 
-// location is what a URL below a mount names.
+// location is what a URL below a mount names. The zero location is no resource.
 type location struct {
+	*mount
 	path  store.Path
 	slash bool // the URL ends in a slash, as a collection's does
 	// spelled holds the escaped segments of the URL, one for each name below
@@ -31,39 +36,31 @@ type location struct {
 	spelled []string
 }
 
-// resolve maps the escaped path of a URL. inside is false when the URL is not
-// below the mount; errors are those of splitPath.
-func (m mount) resolve(escapedPath string) (loc location, inside bool, err error) {
-	rest, ok := cutPrefix(escapedPath, m.prefix)
-	if !ok {
-		return location{}, false, nil
-	}
+// at maps what follows the mount's prefix in an escaped URL. Errors are those
+// of splitPath.
+func (m *mount) at(rest string) (location, error) {
 	names, slash, err := splitPath(rest)
 	if err != nil {
-		return location{}, true, err
+		return location{}, err
 	}
-	path := append(slices.Clone(m.root), names...)
-	return location{path: path, slash: slash, spelled: spelledSegments(rest, names)}, true, nil
+	return location{mount: m, path: names, slash: slash, spelled: spelledSegments(rest, names)}, nil
 }
 
-// target is a path of the mount's workspace as the store wants it.
-func (m mount) target(p store.Path) store.Target {
-	return store.Target{Workspace: m.workspace, Path: p}
+// target is the location as the store wants it.
+func (l location) target() store.Target {
+	return store.Target{Workspace: l.workspace, Base: l.base, Path: l.path}
 }
 
-// isRoot reports whether the mount's own URL maps to the path. It can't be
-// removed, moved or replaced, even where it is an ordinary folder of its
-// workspace.
-func (m mount) isRoot(p store.Path) bool { return len(p) == len(m.root) }
+// isRoot reports whether the location is the mount's own URL. What it maps to
+// can't be removed, moved or replaced, even where it is an ordinary folder of
+// its workspace.
+func (l location) isRoot() bool { return l.path.IsRoot() }
 
 // href is the reference of a resource (RFC 4918 section 8.3): an absolute path,
-// with a final slash for a collection. ok is false outside the mount.
-func (m mount) href(p store.Path, collection bool) (href string, ok bool) {
-	if len(p) < len(m.root) || !slices.Equal(p[:len(m.root)], m.root) {
-		return "", false
-	}
+// with a final slash for a collection.
+func (m *mount) href(p store.Path, collection bool) string {
 	b, same := []byte(m.prefix), true
-	for i, name := range p[len(m.root):] {
+	for i, name := range p {
 		b = append(b, '/')
 		if same = same && m.isAsked(i, name); same {
 			b = append(b, m.asked.spelled[i]...)
@@ -74,33 +71,37 @@ func (m mount) href(p store.Path, collection bool) (href string, ok bool) {
 	if collection || len(b) == 0 {
 		b = append(b, '/')
 	}
-	return string(b), true
+	return string(b)
 }
 
 // isAsked reports whether the Request-URI has this name at this level.
-func (m mount) isAsked(level int, name string) bool {
+func (m *mount) isAsked(level int, name string) bool {
 	if level >= len(m.asked.spelled) {
 		return false
 	}
-	asked := m.asked.path[len(m.root)+level]
+	asked := m.asked.path[level]
 	return asked == name || store.NameKey(asked) == store.NameKey(name)
 }
 
-// spelledSegments are the segments of an escaped path that hold its names. One
-// with a character that a path has not got (RFC 3986 section 3.3), as raw
-// brackets, is spelled anew.
+// spelledSegments are the segments of an escaped path that hold its names.
 func spelledSegments(escapedPath string, names []string) []string {
 	spelled := make([]string, 0, len(names))
 	for segment := range strings.SplitSeq(escapedPath, "/") {
 		if name, _ := percentDecode(segment); name == "" || name == "." {
 			continue // splitPath drops these
 		}
-		if strings.ContainsFunc(segment, func(r rune) bool { return !isPathChar(r) }) {
-			segment = string(appendSegment(nil, names[len(spelled)]))
-		}
-		spelled = append(spelled, segment)
+		spelled = append(spelled, spell(segment, names[len(spelled)]))
 	}
 	return spelled
+}
+
+// spell is a segment as the client spelled the name. One with a character that a
+// path has not got (RFC 3986 section 3.3), as raw brackets, is spelled anew.
+func spell(segment, name string) string {
+	if strings.ContainsFunc(segment, func(r rune) bool { return !isPathChar(r) }) {
+		return string(appendSegment(nil, name))
+	}
+	return segment
 }
 
 // isPathChar reports whether a segment of a URL may hold the character, as part
@@ -112,19 +113,38 @@ func isPathChar(r rune) bool {
 // lockRoot is the href of a lock's root, as it was called when locked. For a
 // root outside the mount, whose name its users can't know, the mount's own URL
 // stands in.
-func (m mount) lockRoot(l lockns.Lock) string {
-	if href, ok := m.href(store.ParsePath(l.Path), l.Place.IsFolder()); ok {
-		return href
+func (m *mount) lockRoot(l lockns.Lock) string {
+	path, ok := m.pathOf(l)
+	return m.href(path, !ok || l.Place.IsFolder())
+}
+
+// pathOf is where a lock's root is below the mount's. A lock keeps the names
+// that led to it from the workspace root; how many of them lie below the mount
+// is told by ids, since a folder above may have another name by now.
+func (m *mount) pathOf(l lockns.Lock) (path store.Path, inside bool) {
+	path = store.ParsePath(l.Path)
+	if m.base == 0 {
+		return path, true
 	}
-	return string(appendHref(nil, m.prefix, nil, true))
+	root := m.place()
+	levels := len(store.ParsePath(strings.TrimPrefix(l.Place.Ancestry, root.Ancestry)))
+	if !root.Holds(l.Place) || levels > len(path) {
+		return nil, false
+	}
+	return path[len(path)-levels:], true
 }
 
 // lockRoots lists the roots of locks, each once.
-func (m mount) lockRoots(locks []lockns.Lock) []string {
+func (m *mount) lockRoots(locks []lockns.Lock) []string {
+	return uniqueRoots(locks, func(lockns.Lock) *mount { return m })
+}
+
+// uniqueRoots lists the roots of locks, each once and in the mount it is shown in.
+func uniqueRoots(locks []lockns.Lock, in func(lockns.Lock) *mount) []string {
 	var hrefs []string
 	seen := map[string]bool{}
 	for _, l := range locks {
-		if href := m.lockRoot(l); !seen[href] {
+		if href := in(l).lockRoot(l); !seen[href] {
 			seen[href] = true
 			hrefs = append(hrefs, href)
 		}
@@ -134,26 +154,37 @@ func (m mount) lockRoots(locks []lockns.Lock) []string {
 
 // cutPrefix takes the segments of prefix off an escaped path. Segments are
 // compared decoded, since "%64av" and "dav" are one name (RFC 3986 section
-// 6.2.2.2), and empty or "." ones between them are passed over as in splitPath.
+// 6.2.2.2).
 func cutPrefix(escapedPath, prefix string) (rest string, ok bool) {
 	rest = escapedPath
 	for _, want := range strings.FieldsFunc(prefix, func(r rune) bool { return r == '/' }) {
-		segment := ""
-		for segment == "" || segment == "." {
-			if rest == "" {
-				return "", false
-			}
-			end := strings.IndexByte(rest[1:], '/') + 1
-			if end == 0 {
-				end = len(rest)
-			}
-			segment, rest = rest[1:end], rest[end:]
+		segment, after, ok := cutSegment(rest)
+		if !ok {
+			return "", false
 		}
 		got, okGot := percentDecode(segment)
 		name, okWant := percentDecode(want)
 		if !okGot || !okWant || got != name {
 			return "", false
 		}
+		rest = after
 	}
 	return rest, true
+}
+
+// cutSegment takes the first segment off an escaped path that is empty or begins
+// with a slash. Empty and "." segments are passed over, as in splitPath; ok is
+// false when there are no others.
+func cutSegment(escapedPath string) (segment, rest string, ok bool) {
+	for rest = escapedPath; rest != ""; {
+		end := strings.IndexByte(rest[1:], '/') + 1
+		if end == 0 {
+			end = len(rest)
+		}
+		segment, rest = rest[1:end], rest[end:]
+		if name, ok := percentDecode(segment); !ok || name != "" && name != "." {
+			return segment, rest, true
+		}
+	}
+	return "", "", false
 }

@@ -1,6 +1,7 @@
 package dav
 
 import (
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -24,8 +25,8 @@ func TestPropfindOracle(t *testing.T) {
 	ours := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.Serve(w, r, p) }))
 	defer ours.Close()
 	theirs := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		q := &request{h: h, r: r, principal: p, mount: mount{prefix: "/dav", workspace: p.Workspace}}
-		if err := q.admit(); err != nil {
+		q := &request{h: h, r: r, principal: p}
+		if err := errors.Join(q.locate(), q.admit()); err != nil {
 			t.Error(err)
 		}
 		(&webdav.Handler{FileSystem: &session{q: q}}).ServeHTTP(w, r)

@@ -25,25 +25,32 @@ func (q *request) propfind(w http.ResponseWriter) error {
 	case depth1:
 		depth, limit = store.DepthOne, 0
 	}
-	err = q.h.opt.Store.Walk(q.r.Context(), q.target(), depth, pw.want, limit, func(e store.Entry) error {
+	if err := pw.readUsage(); err != nil {
+		return err
+	}
+	return pw.finish(pw.walk(depth, limit))
+}
+
+// walk writes the resource of the Request-URI and what is below it.
+func (pw *propWriter) walk(depth, limit int) error {
+	q := pw.q
+	return q.h.opt.Store.Walk(q.r.Context(), q.target(), depth, pw.want, limit, func(e store.Entry) error {
 		return pw.entry(listed{Entry: e, href: q.entryHref(e), displayName: q.nameOf(e)})
 	})
-	return pw.finish(err)
 }
 
 // entryHref is the href of an entry of a Walk: the start as the client spelled
 // it, by which it recognizes the rest, then the names as stored.
 func (q *request) entryHref(e store.Entry) string {
 	below := e.Path[min(len(q.path), len(e.Path)):]
-	href, _ := q.mount.href(append(slices.Clip(q.path), below...), e.IsFolder())
-	return href
+	return q.mount.href(append(slices.Clip(q.path), below...), e.IsFolder())
 }
 
-// nameOf is the display name of an entry: its name, and for the root, which
-// has none, that of the user.
+// nameOf is the display name of an entry: its name, and for the root of a
+// workspace, which has none, the mount's.
 func (q *request) nameOf(e store.Entry) string {
-	if q.mount.isRoot(e.Path) {
-		return q.principal.Name
+	if e.Name == "" {
+		return q.name
 	}
 	return e.Name
 }
@@ -73,13 +80,19 @@ func (q *request) newPropWriter(w http.ResponseWriter) (*propWriter, error) {
 	}
 	pw := &propWriter{q: q, ask: ask, w: &multistatusWriter{w: w}, windows: q.isWindows()}
 	pw.plan()
-	if pw.asksFor("quota-available-bytes") || pw.asksFor("quota-used-bytes") {
-		if pw.usage, err = q.h.opt.Store.Usage(q.r.Context(), q.mount.workspace); err != nil {
-			return nil, fmt.Errorf("read usage: %w", err)
-		}
-	}
 	pw.m = newMultistatus(pw.w)
 	return pw, nil
+}
+
+// readUsage reads what the quota properties of the request's mount show.
+func (pw *propWriter) readUsage() (err error) {
+	if !pw.asksFor("quota-available-bytes") && !pw.asksFor("quota-used-bytes") {
+		return nil
+	}
+	if pw.usage, err = pw.q.h.opt.Store.Usage(pw.q.r.Context(), pw.q.workspace); err != nil {
+		return fmt.Errorf("read usage: %w", err)
+	}
+	return nil
 }
 
 // plan decides what the store has to read beside the nodes: no dead property

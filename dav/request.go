@@ -16,14 +16,16 @@ type request struct {
 	h         *Handler
 	r         *http.Request
 	principal Principal
-	mount     mount
+	own       *mount            // the principal's own, once it was asked for
+	teams     map[string]*mount // those looked up, by foldName; nil for no team of theirs
 
 	location           // of the Request-URI
 	dest      location // of the Destination, for COPY and MOVE
 	depth     depth
 	overwrite bool
 
-	ifHeader    *ifHeader // nil when not sent
+	ifHeader    *ifHeader           // nil when not sent
+	ifTags      map[string]location // what the tags of ifHeader name
 	ifMatch     etagList
 	ifNoneMatch etagList
 	// unmodifiedSince is the If-Unmodified-Since date, zero when there is none
@@ -31,13 +33,10 @@ type request struct {
 	unmodifiedSince time.Time
 }
 
-// admit reads the request line and headers and refuses what the rest relies on
-// not to see, go-webdav included. Every failure is of the grammar or of the
-// blocked names; nothing is looked up.
+// admit reads the headers of a located request and refuses what the rest relies
+// on not to see, go-webdav included. Every failure is of the grammar, the
+// mounts, the blocked names or the principal's access; no resource is looked up.
 func (q *request) admit() error {
-	if err := q.locate(); err != nil {
-		return err
-	}
 	if err := q.readConditions(); err != nil {
 		return err
 	}
@@ -53,7 +52,10 @@ func (q *request) admit() error {
 			return err
 		}
 	}
-	return q.checkBlocked()
+	if err := q.checkBlocked(); err != nil {
+		return err
+	}
+	return q.checkAccess()
 }
 
 // locate finds out what the Request-URI names.
@@ -63,14 +65,14 @@ func (q *request) locate() error {
 	if strings.Contains(q.r.RequestURI, "#") {
 		return badRequest("the request target has a fragment")
 	}
-	loc, inside, err := q.mount.resolve(q.r.URL.EscapedPath())
+	loc, err := q.resolve(q.r.URL.EscapedPath())
 	if err != nil {
 		return err
 	}
-	if !inside {
+	if loc.mount == nil {
 		return store.ErrNotFound
 	}
-	q.location, q.mount.asked = loc, loc
+	q.location, loc.asked = loc, loc
 	return nil
 }
 
@@ -90,6 +92,9 @@ func (q *request) readConditions() (err error) {
 	if q.ifHeader, err = parseIf(header.Values("If")); err != nil {
 		return err
 	}
+	if err := q.resolveTags(); err != nil {
+		return err
+	}
 	q.ifMatch = parseETags(header.Values("If-Match"))
 	q.ifNoneMatch = parseETags(header.Values("If-None-Match"))
 	if t, ok := parseHTTPDate(header.Values("If-Unmodified-Since")); ok {
@@ -99,8 +104,8 @@ func (q *request) readConditions() (err error) {
 }
 
 // destination reads the Destination header. Another server's is 502 (RFC 4918
-// section 9.8.5); a URL of this server outside the mount can't take a copy and
-// is 403.
+// section 9.8.5); a URL of this server outside the principal's mounts can't take
+// a copy and is 403.
 func (q *request) destination() (location, error) {
 	values := q.r.Header.Values("Destination")
 	if len(values) > 1 {
@@ -113,11 +118,11 @@ func (q *request) destination() (location, error) {
 	if !q.ownOrigin(d) {
 		return location{}, errStatus(http.StatusBadGateway, "the destination is on another server")
 	}
-	loc, inside, err := q.mount.resolve(d.escapedPath)
+	loc, err := q.resolve(d.escapedPath)
 	if err != nil {
 		return location{}, err
 	}
-	if !inside {
+	if loc.mount == nil {
 		return location{}, errStatus(http.StatusForbidden, "the destination is not a place for files")
 	}
 	return loc, nil
@@ -135,14 +140,8 @@ func (q *request) ownOrigin(d destination) bool {
 	return q.h.opt.Origin(q.r, "https", d.host)
 }
 
-// target is what the Request-URI names, for the store.
-func (q *request) target() store.Target { return q.mount.target(q.path) }
-
 // href is the reference of the Request-URI in the client's own spelling.
-func (q *request) href(collection bool) string {
-	href, _ := q.mount.href(q.path, collection)
-	return href
-}
+func (q *request) href(collection bool) string { return q.mount.href(q.path, collection) }
 
 // stat is the resource of the Request-URI.
 func (q *request) stat() (store.Node, error) {

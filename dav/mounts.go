@@ -1,0 +1,145 @@
+package dav
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+
+	"holdfast/lockns"
+	"holdfast/store"
+)
+
+// Mount is a part of the URL space that shows files to a principal.
+type Mount struct {
+	Name string // for people
+	// URL is the absolute path of its root, escaped and with a final slash.
+	URL      string
+	Team     bool // a team's workspace, not the principal's own mount
+	ReadOnly bool // the principal may change nothing there
+}
+
+// Mounts lists what the principal of a request can mount: their own mount, then
+// their teams' by name.
+func (h *Handler) Mounts(r *http.Request, p Principal) ([]Mount, error) {
+	q := &request{h: h, r: r, principal: p}
+	teams, err := q.teamMounts()
+	if err != nil {
+		return nil, err
+	}
+	own := q.ownMount()
+	all := []Mount{{Name: own.name, URL: own.href(nil, true), ReadOnly: p.ReadOnly}}
+	for _, m := range teams {
+		all = append(all, Mount{Name: m.name, URL: m.href(nil, true), Team: true, ReadOnly: p.ReadOnly || m.readOnly})
+	}
+	return all, nil
+}
+
+// hasTeams reports whether the principal's teams have mounts for it. To others
+// all teams look like none.
+func (q *request) hasTeams() bool {
+	return q.h.opt.TeamsPrefix != "" && !q.principal.Scoped && !q.principal.Anonymous
+}
+
+// ownMount is the mount of Options.Prefix.
+func (q *request) ownMount() *mount {
+	if q.own == nil {
+		q.own = q.newMount(q.h.opt.Prefix, q.principal.Name, q.principal.Workspace)
+		q.own.base = q.principal.Base
+	}
+	return q.own
+}
+
+// teamMounts are the mounts of all teams of the principal, spelled as the teams.
+func (q *request) teamMounts() ([]*mount, error) {
+	if !q.hasTeams() {
+		return nil, nil
+	}
+	all, err := q.h.opt.Store.Memberships(q.r.Context(), q.principal.UserID)
+	if err != nil {
+		return nil, fmt.Errorf("read teams: %w", err)
+	}
+	mounts := make([]*mount, len(all))
+	for i, m := range all {
+		mounts[i] = q.newTeamMount(m, string(appendSegment(nil, m.Team.Name)))
+	}
+	return mounts, nil
+}
+
+// teamMount is the mount of the team that a segment of a URL names, nil when the
+// principal has no such team. What they are in a team is looked up once a
+// request, by whichever name it is asked for.
+func (q *request) teamMount(name, segment string) (*mount, error) {
+	key := foldName(name)
+	if m, ok := q.teams[key]; ok {
+		return m, nil
+	}
+	membership, err := q.h.opt.Store.Membership(q.r.Context(), q.principal.UserID, name)
+	var m *mount
+	switch {
+	case err == nil:
+		m = q.newTeamMount(membership, spell(segment, name))
+	case !errors.Is(err, store.ErrNotFound):
+		return nil, fmt.Errorf("read team: %w", err)
+	}
+	if q.teams == nil {
+		q.teams = map[string]*mount{}
+	}
+	q.teams[key] = m
+	return m, nil
+}
+
+// newTeamMount is a team's mount, its name spelled as the segment.
+func (q *request) newTeamMount(of store.Membership, segment string) *mount {
+	m := q.newMount(q.h.opt.TeamsPrefix+"/"+segment, of.Team.Name, of.Team.Workspace())
+	m.readOnly = !of.Role.MayWrite()
+	return m
+}
+
+func (q *request) newMount(prefix, name string, ws lockns.Workspace) *mount {
+	m := &mount{prefix: prefix, name: name, workspace: ws}
+	m.place = sync.OnceValue(func() lockns.Place {
+		// Where this fails, locks are shown less exactly. They are what matters.
+		root, _ := q.h.opt.Store.Stat(q.r.Context(), location{mount: m}.target())
+		return root.Place
+	})
+	return m
+}
+
+// resolve maps the escaped path of a URL to a location in one of the principal's
+// mounts, to the zero location when it is in none. Errors are those of splitPath
+// and of looking up a team.
+func (q *request) resolve(escapedPath string) (location, error) {
+	if rest, ok := cutPrefix(escapedPath, q.h.opt.Prefix); ok {
+		return q.ownMount().at(rest)
+	}
+	rest, ok := q.h.cutTeams(escapedPath)
+	if !ok || !q.hasTeams() {
+		return location{}, nil
+	}
+	segment, rest, ok := cutSegment(rest)
+	if !ok {
+		return location{}, nil
+	}
+	name, err := decodeSegment(segment)
+	if err != nil {
+		return location{}, err
+	}
+	m, err := q.teamMount(name, segment)
+	if m == nil || err != nil {
+		return location{}, err
+	}
+	return m.at(rest)
+}
+
+// mountOf is the mount to show a lock in. COPY and MOVE have two; a lock is
+// known by ids, and the roots of two workspaces have different ones.
+func (q *request) mountOf(l lockns.Lock) *mount {
+	if q.dest.mount != nil && q.dest.workspace != q.workspace && q.dest.place().Holds(l.Place) {
+		return q.dest.mount
+	}
+	return q.mount
+}
+
+// lockRoots lists the roots of locks, each once.
+func (q *request) lockRoots(locks []lockns.Lock) []string { return uniqueRoots(locks, q.mountOf) }
