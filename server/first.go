@@ -66,7 +66,7 @@ func (s *Server) firstStart(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("anonymous user: %w", err)
 	}
-	s.anonymous = principal(user)
+	s.anonymous = principal(auth.Login{User: user})
 	s.anonymous.Anonymous = true
 	return nil
 }

@@ -50,15 +50,22 @@ func (s *Server) admit(next door, identify func(*http.Request) (dav.Principal, e
 }
 
 func (s *Server) authenticate(r *http.Request) (dav.Principal, error) {
-	user, err := s.auth.Authenticate(r, s.origins.client(r))
+	in, err := s.auth.Authenticate(r, s.origins.client(r))
 	if err != nil {
 		return dav.Principal{}, err
 	}
-	return principal(user), nil
+	return principal(in), nil
 }
 
-func principal(u store.User) dav.Principal {
-	return dav.Principal{UserID: u.ID, Name: u.Name, Workspace: u.Workspace()}
+// principal is what a login opens: all of its user's mounts, or what the account
+// is limited to.
+func principal(in auth.Login) dav.Principal {
+	p := dav.Principal{UserID: in.User.ID, Name: in.User.Name, Workspace: in.User.Workspace()}
+	if a := in.Account; a != nil {
+		p.Workspace, p.Base = a.Workspace(), a.Root
+		p.Scoped, p.ReadOnly = a.Scope != store.ScopeAll, a.ReadOnly
+	}
+	return p
 }
 
 // refuseLogin is the one table from an error of the login to an answer.

@@ -15,8 +15,8 @@ import (
 // MaxAccounts is how many accounts a user may have.
 const MaxAccounts = 100
 
-// usedEvery is how exactly the last use of an account is known.
-const usedEvery = time.Minute
+// UsedEvery is how exactly the last use of an account is known.
+const UsedEvery = time.Minute
 
 // Scope is what an account opens. The strings are stored.
 type Scope string
@@ -41,7 +41,7 @@ type Account struct {
 	ReadOnly bool
 	// ExpiresAt is the last moment at which it opens anything; zero is no end.
 	ExpiresAt time.Time
-	LastUsed  time.Time // exact to a minute; zero when never
+	LastUsed  time.Time // exact to UsedEvery; zero when never
 	Created   time.Time
 }
 
@@ -298,11 +298,11 @@ func (s *Store) AccountByHash(ctx context.Context, hash string) (u User, a Accou
 }
 
 // UsedAccount notes that an account was used, unless its last use was noted less
-// than a minute ago.
+// than UsedEvery ago. An account that is gone is no error.
 func (s *Store) UsedAccount(ctx context.Context, id int64) error {
 	return s.update(ctx, nil, func(t *tx) error {
 		_, err := t.exec(`UPDATE accounts SET last_used_at = ? WHERE id = ? AND (last_used_at IS NULL OR last_used_at <= ?)`,
-			micros(t.now), id, micros(t.now.Add(-usedEvery)))
+			micros(t.now), id, micros(t.now.Add(-UsedEvery)))
 		return err
 	})
 }

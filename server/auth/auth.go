@@ -31,6 +31,19 @@ func (e *BrakeError) Error() string { return "too many wrong guesses" }
 type Users interface {
 	// User finds a user by name without regard to case, or store.ErrNotFound.
 	User(ctx context.Context, name string) (store.User, error)
+	// AccountByHash finds the account whose app password has this hash, unless
+	// it has expired, and its user, or store.ErrNotFound.
+	AccountByHash(ctx context.Context, hash string) (store.User, store.Account, error)
+	// UsedAccount notes that an account was used.
+	UsedAccount(ctx context.Context, id int64) error
+}
+
+// Login is who a request is from.
+type Login struct {
+	User store.User
+	// Account is the one whose app password was sent, and says what the request
+	// may open; nil when it was the user's own password.
+	Account *store.Account
 }
 
 // Authenticator checks the credentials of requests. Its methods may be called
@@ -41,36 +54,42 @@ type Authenticator struct {
 	brake   *brake
 	gate    *gate
 	flights singleflight.Group
+	notes   singleflight.Group // uses of accounts being noted
 	verify  func(hash, password string) (bool, error)
+	now     func() time.Time
 }
 
 // New makes an Authenticator that remembers nothing yet.
 func New(users Users) *Authenticator {
-	return &Authenticator{users: users, memory: newMemory(), brake: newBrake(), gate: newGate(), verify: verify}
+	return &Authenticator{users: users, memory: newMemory(), brake: newBrake(), gate: newGate(), verify: verify, now: time.Now}
 }
 
-// Authenticate gives the user whose credentials the request carries. from is
-// the client's address, for the brake.
+// Authenticate gives the user whose credentials the request carries, and the
+// account when they are an app password. from is the client's address, for the
+// brake.
 //
 // Errors: ErrCredentials, ErrBusy, *BrakeError; the context's; else looking the user up failed, or
 // a stored hash is damaged.
-func (a *Authenticator) Authenticate(r *http.Request, from netip.Addr) (store.User, error) {
+func (a *Authenticator) Authenticate(r *http.Request, from netip.Addr) (Login, error) {
 	name, password, ok := parseBasic(r.Header)
 	if !ok || strings.EqualFold(name, Anonymous) {
-		return store.User{}, ErrCredentials
+		return Login{}, ErrCredentials
+	}
+	if in, ok, err := a.byAccount(r.Context(), name, password); ok || err != nil {
+		return in, err
 	}
 	user, hash, err := a.look(r.Context(), name)
 	if err != nil {
-		return store.User{}, fmt.Errorf("look up user: %w", err)
+		return Login{}, fmt.Errorf("look up user: %w", err)
 	}
-	right, err := a.check(r.Context(), login{user: user, name: name, hash: hash, password: password, from: from})
+	right, err := a.check(r.Context(), attempt{user: user, name: name, hash: hash, password: password, from: from})
 	if err != nil {
-		return store.User{}, err
+		return Login{}, err
 	}
 	if !right || user.Disabled {
-		return store.User{}, ErrCredentials
+		return Login{}, ErrCredentials
 	}
-	return user, nil
+	return Login{User: user}, nil
 }
 
 // look finds a user and the hash to compare with. Whoever cannot log in is
@@ -88,15 +107,16 @@ func (a *Authenticator) look(ctx context.Context, name string) (store.User, stri
 	return user, user.PasswordHash, nil
 }
 
-// login is one attempt: the row that was read, what to compare, who asks.
-type login struct {
+// attempt is one login by a user's own password: the row that was read, what to
+// compare, who asks.
+type attempt struct {
 	user                 store.User
 	name, hash, password string
 	from                 netip.Addr
 }
 
 // brakeKey joins address and name. An IPv6 client owns its whole /64.
-func (l login) brakeKey() string {
+func (l attempt) brakeKey() string {
 	from := l.from.Unmap()
 	if from.Is6() {
 		prefix, _ := from.WithZone("").Prefix(64) // 64 fits every IPv6 address
@@ -108,7 +128,7 @@ func (l login) brakeKey() string {
 // check tells whether the password is right: from memory, or by a hash, which
 // equal logins that arrive together share. The hash outlives the request that
 // asked for it, so that an impatient client's next try finds the outcome.
-func (a *Authenticator) check(ctx context.Context, l login) (bool, error) {
+func (a *Authenticator) check(ctx context.Context, l attempt) (bool, error) {
 	digest := a.memory.digest(l.user.ID, l.user.AuthVersion, strings.ToLower(l.name), l.password)
 	if right, known := a.memory.recall(digest); known {
 		return right, nil
@@ -125,7 +145,7 @@ func (a *Authenticator) check(ctx context.Context, l login) (bool, error) {
 
 // hash compares the password with its hash when there is a slot and the brake
 // allows it, and remembers the outcome.
-func (a *Authenticator) hash(l login, digest string) (right bool, err error) {
+func (a *Authenticator) hash(l attempt, digest string) (right bool, err error) {
 	// A flight that landed between recall and DoChan left its outcome here.
 	if right, known := a.memory.recall(digest); known {
 		return right, nil

@@ -139,9 +139,9 @@ func TestAuthenticateGivesTheRowAsItIsNow(t *testing.T) {
 
 	t.Run("new role", func(t *testing.T) {
 		f.set(t, "alice", store.UserPatch{Admin: &yes})
-		user, err := f.Authenticate(basic("alice", "secret"), here)
-		if err != nil || !user.Admin {
-			t.Fatalf("admin %v, %v", user.Admin, err)
+		in, err := f.Authenticate(basic("alice", "secret"), here)
+		if err != nil || !in.User.Admin {
+			t.Fatalf("admin %v, %v", in.User.Admin, err)
 		}
 	})
 	t.Run("disabled", func(t *testing.T) {

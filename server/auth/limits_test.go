@@ -59,7 +59,7 @@ func TestBrakeForgets(t *testing.T) {
 
 func TestBrakeKey(t *testing.T) {
 	key := func(addr, name string) string {
-		return login{from: netip.MustParseAddr(addr), name: name}.brakeKey()
+		return attempt{from: netip.MustParseAddr(addr), name: name}.brakeKey()
 	}
 	for _, c := range []struct {
 		outcome string
@@ -79,7 +79,7 @@ func TestBrakeKey(t *testing.T) {
 			}
 		})
 	}
-	if (login{name: "a"}).brakeKey() == "" {
+	if (attempt{name: "a"}).brakeKey() == "" {
 		t.Error("an unknown address has no key")
 	}
 }
