@@ -49,7 +49,7 @@ func (q *request) lock(w http.ResponseWriter) error {
 func (q *request) lockSpec(info lockinfo) store.LockSpec {
 	spec := store.LockSpec{
 		Depth: lockns.Infinity, Mode: lockns.Exclusive, Origin: lockns.WebDAV,
-		Holder: q.principal.UserID, Owner: info.owner, Timeout: q.timeout(), Collection: q.slash,
+		Holder: q.principal.UserID, Owner: info.owner, Timeout: q.timeout(), MustExist: q.slash,
 	}
 	if q.depth == depth0 {
 		spec.Depth = lockns.Resource
@@ -82,7 +82,7 @@ func (q *request) refresh(w http.ResponseWriter) error {
 	if token == "" {
 		return badRequest("a lock refresh needs a lock token in the If header")
 	}
-	locked, err := q.h.opt.Store.RefreshLock(q.r.Context(), q.target(), token, q.timeout(), q)
+	locked, err := q.h.opt.Store.RefreshLock(q.r.Context(), q.target(), store.ByToken(token), q.timeout(), q)
 	if err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (q *request) unlock(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	if err := q.h.opt.Store.Unlock(q.r.Context(), q.target(), token, q); err != nil {
+	if err := q.h.opt.Store.Unlock(q.r.Context(), q.target(), store.ByToken(token), q); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)

@@ -139,8 +139,9 @@ type Lock struct {
 	Mode   Mode
 	Origin Origin
 	Holder int64 // user id
-	// Owner is what the client said of itself: for WebDAV the inner XML of
-	// DAV:owner. It is shown, never compared.
+	// Owner is what the client said: for WebDAV the inner XML of DAV:owner, for
+	// a product lock a note. It is shown, never compared. For WOPI it is the
+	// opaque value, which clients compare their own with and which is not shown.
 	Owner string
 	// Path is the lock root as it was called when locked, below the
 	// workspace root and unescaped. It is shown, never compared.

@@ -22,8 +22,9 @@ type Credentials struct {
 	Tokens []Token
 }
 
-// opens reports whether the credentials open the lock.
-func (c Credentials) opens(l Lock) bool {
+// Opens reports whether the credentials open the lock (see the table of the
+// package comment). What opens a lock may change what it holds, and end it.
+func (c Credentials) Opens(l Lock) bool {
 	held := c.User != 0 && c.User == l.Holder
 	switch l.Origin {
 	case Product:
@@ -74,7 +75,7 @@ func Authorize(c Credentials, locks []Lock, touches ...Touch) error {
 	opened := c.openedShared(locks)
 	var refused []Lock
 	for _, l := range locks {
-		if c.opens(l) {
+		if c.Opens(l) {
 			continue
 		}
 		for _, t := range touches {
@@ -95,7 +96,7 @@ func Authorize(c Credentials, locks []Lock, touches ...Touch) error {
 func (c Credentials) openedShared(locks []Lock) sharedIndex {
 	ix := sharedIndex{map[Root]bool{}, map[string]bool{}}
 	for _, l := range locks {
-		if l.Mode != Shared || !c.opens(l) {
+		if l.Mode != Shared || !c.Opens(l) {
 			continue
 		}
 		ix.at[l.Place.Root] = true

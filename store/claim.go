@@ -22,8 +22,13 @@ type Claim interface {
 type View interface {
 	// Resource is what a path maps to.
 	Resource(Target) Resource
-	// Lock finds the active lock with this token, in any workspace.
+	// Lock finds the active lock with this token, in any workspace and of any
+	// origin.
 	Lock(token string) (lockns.Lock, lockns.Workspace, bool)
+	// Rooted are the active locks rooted exactly on what a path maps to, of
+	// every origin, by id. A WOPI claim compares the opaque value it was sent
+	// with Lock.Owner here, and proves with the token of the lock that has it.
+	Rooted(Target) []lockns.Lock
 }
 
 // Resource is what a Claim sees of a path. When it does not exist but its

@@ -309,7 +309,7 @@ func TestTransferLocks(t *testing.T) {
 			wantEqual(t, "generation", f.generation(f.user), before+1)
 			_, _, err = f.Put(t.Context(), f.at("/dst/f"), file("new"), f.me())
 			wantLocked(t, err, l.Lock.Token)
-			must(t, f.Unlock(t.Context(), f.at("/dst"), l.Lock.Token, f.me()))
+			must(t, f.Unlock(t.Context(), f.at("/dst"), store.ByToken(l.Lock.Token), f.me()))
 		})
 		t.Run("locks below the destination end with a "+op, func(t *testing.T) {
 			f := setup(t)

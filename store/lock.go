@@ -4,11 +4,87 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 	"holdfast/lockns"
 )
+
+// MaxLockOwner is how many bytes LockSpec.Owner may have, unless it is WebDAV's.
+const MaxLockOwner = 1024
+
+// LockSpec describes a lock to be acquired.
+type LockSpec struct {
+	Depth  lockns.Depth
+	Mode   lockns.Mode // a product lock is exclusive
+	Origin lockns.Origin
+	Holder int64 // user id; 0 for nobody, which a product lock may not have
+	// Owner as in lockns.Lock: inner XML, a note, or an opaque value.
+	Owner string
+	// Timeout from now; 0 means the lock has no end.
+	Timeout time.Duration
+	// Until is the end itself and wins over Timeout when it is set. The lock is
+	// active up to it and at it.
+	Until time.Time
+	// MustExist: nothing may be created for the lock (ErrNotFound instead), as
+	// when the URL ends in a slash. Only WebDAV creates.
+	MustExist bool
+}
+
+// check refuses what no lock can be, with an error that wraps ErrBadLock.
+func (spec LockSpec) check() error {
+	known := slices.Contains([]lockns.Depth{lockns.Resource, lockns.Infinity}, spec.Depth) &&
+		slices.Contains([]lockns.Mode{lockns.Exclusive, lockns.Shared}, spec.Mode) &&
+		slices.Contains([]lockns.Origin{lockns.Product, lockns.WebDAV, lockns.WOPI}, spec.Origin)
+	switch {
+	case !known:
+		return fmt.Errorf("%w: depth %q, mode %q, origin %q", ErrBadLock, spec.Depth, spec.Mode, spec.Origin)
+	case spec.Timeout < 0:
+		return fmt.Errorf("%w: it would end before it begins", ErrBadLock)
+	case spec.Origin == lockns.Product && spec.Mode != lockns.Exclusive:
+		return fmt.Errorf("%w: a product lock is exclusive", ErrBadLock)
+	case spec.Origin == lockns.Product && spec.Holder == 0:
+		return fmt.Errorf("%w: a product lock needs a holder", ErrBadLock)
+	case spec.Origin == lockns.WebDAV:
+		return nil // its XML was limited and checked by the parser
+	case len(spec.Owner) > MaxLockOwner:
+		return fmt.Errorf("%w: more than %d bytes of text", ErrBadLock, MaxLockOwner)
+	case !utf8.ValidString(spec.Owner) || strings.ContainsRune(spec.Owner, 0):
+		return fmt.Errorf("%w: its text is not UTF-8", ErrBadLock)
+	}
+	return nil
+}
+
+// end is when a lock granted now ends, zero when it does not.
+func (spec LockSpec) end(now time.Time) (time.Time, error) {
+	until := spec.Until.UTC().Truncate(time.Microsecond)
+	switch {
+	case spec.Until.IsZero():
+		return after(now, spec.Timeout), nil
+	case until.Before(now):
+		return until, fmt.Errorf("%w: it would end in the past", ErrBadLock)
+	}
+	return until, nil
+}
+
+// after is the end of a lock that a timeout gives, zero for none.
+func after(now time.Time, timeout time.Duration) time.Time {
+	if timeout <= 0 {
+		return time.Time{}
+	}
+	return now.Add(timeout).Truncate(time.Microsecond)
+}
+
+// Locked is the outcome of Lock, RefreshLock and Relock.
+type Locked struct {
+	Lock lockns.Lock
+	// Created: the path mapped to nothing and an empty file was created.
+	Created bool
+	Node    Node
+}
 
 // errVanished restarts a Lock whose target was there and is gone.
 var errVanished = errors.New("store: target vanished")
@@ -18,15 +94,15 @@ var errVanished = errors.New("store: target vanished")
 const lockAttempts = 8
 
 // Lock acquires a lock. When the path maps to nothing an empty file is created
-// for it: its object is staged outside the transaction, and file and lock are
-// committed together or not at all (RFC 4918 section 9.10.4).
+// for a WebDAV lock: its object is staged outside the transaction, and file and
+// lock are committed together or not at all (RFC 4918 section 9.10.4).
 //
-// Errors: ErrBadName, ErrTooDeep, ErrNoParent, ErrNotFound (nothing there and
-// spec.Collection), ErrLockQuota, *lockns.ConflictError when another lock
-// excludes this one, *lockns.LockedError when a lock forbids creating the file,
-// and the claim's.
+// Errors: ErrBadLock, ErrBadName, ErrTooDeep, ErrNoParent, ErrNotFound (nothing
+// there, and nothing may be created), ErrForbidden, ErrLockQuota,
+// *lockns.ConflictError when another lock excludes this one,
+// *lockns.LockedError when a lock forbids creating the file, and the claim's.
 func (s *Store) Lock(ctx context.Context, target Target, spec LockSpec, c Claim) (out Locked, err error) {
-	if err := target.Path.check(); err != nil {
+	if err := firstError(target.Path.check(), spec.check()); err != nil {
 		return out, err
 	}
 	var empty *body
@@ -85,26 +161,29 @@ func (s *Store) prepareLock(ctx context.Context, target Target, spec LockSpec, c
 // admitLockNull decides whether a file may be created for a lock.
 func (t *tx) admitLockNull(sp *spot, spec LockSpec, c Claim) error {
 	switch {
+	case spec.Origin != lockns.WebDAV:
+		return ErrNotFound
 	case sp.parentID == 0:
 		return ErrNoParent
-	case spec.Collection:
+	case spec.MustExist:
 		return ErrNotFound
 	}
 	_, err := t.permit(c, sp.membership())
 	return err
 }
 
-// admitLock decides whether the caller may lock what is there. Locks do not
-// stand in the way here: acquire asks which of them conflict.
-func (t *tx) admitLock(sp *spot, c Claim) error {
+// admitLock decides whether the caller may change locks on what is there. Locks
+// do not stand in the way here: acquire asks which of them conflict, ownLock
+// which of them the caller opens.
+func (t *tx) admitLock(sp *spot, c Claim) (lockns.Credentials, error) {
 	cred, err := c.Prove(t)
 	if err != nil {
-		return err
+		return cred, err
 	}
 	if t.err != nil {
-		return t.err
+		return cred, t.err
 	}
-	return t.mayWrite(sp.space, cred.User)
+	return cred, t.mayWrite(sp.space, cred.User)
 }
 
 // lock is the transaction of Lock.
@@ -115,7 +194,7 @@ func (t *tx) lock(target Target, spec LockSpec, empty *body, c Claim) (out Locke
 	}
 	switch {
 	case sp.node != nil:
-		err = t.admitLock(sp, c)
+		_, err = t.admitLock(sp, c)
 	case empty == nil:
 		return out, errVanished
 	default:
@@ -149,8 +228,9 @@ func (t *tx) acquire(sp *spot, spec LockSpec) (lockns.Lock, error) {
 		Holder: spec.Holder, Owner: spec.Owner, Path: sp.path().String(),
 		CreatedAt: t.now,
 	}
-	if spec.Timeout > 0 {
-		l.ExpiresAt = t.now.Add(spec.Timeout)
+	var err error
+	if l.ExpiresAt, err = spec.end(t.now); err != nil {
+		return l, err
 	}
 	deep := spec.Depth == lockns.Infinity
 	bearing, err := t.bearing(sp.space, []lockns.Touch{{Place: l.Place, Deep: deep}})
@@ -175,16 +255,8 @@ func (t *tx) acquire(sp *spot, spec LockSpec) (lockns.Lock, error) {
 
 // dropExpired deletes the expired rows rooted where a new lock goes.
 func (t *tx) dropExpired(sp *spot) error {
-	root := sp.node.Place.Root
-	var err error
-	switch root.Kind {
-	case lockns.FileRoot:
-		_, err = t.dropLocks(sp.space, `root_kind = 'file' AND root_file_id = ? AND timeout_at < ?`, root.ID, micros(t.now))
-	case lockns.FolderRoot:
-		_, err = t.dropLocks(sp.space, `root_kind = 'folder' AND root_folder_id = ? AND timeout_at < ?`, root.ID, micros(t.now))
-	case lockns.WorkspaceRoot:
-		_, err = t.dropLocks(sp.space, `root_kind = 'workspace_root' AND timeout_at < ?`, micros(t.now))
-	}
+	where, args := rootedOn(sp.node.Place.Root)
+	_, err := t.dropLocks(sp.space, where+` AND timeout_at < ?`, append(args, micros(t.now))...)
 	return err
 }
 
@@ -204,90 +276,4 @@ LIMIT ?)`, []any{user, micros(t.now), user, limit}, &n)
 		return ErrLockQuota
 	}
 	return err
-}
-
-// RefreshLock gives a lock a new timeout from now (0: no end). The target is
-// the lock's root or covered by the lock. An expired lock is never revived.
-//
-// Errors: ErrNotFound (target), ErrNoSuchLock, ErrNotHolder, and the claim's.
-func (s *Store) RefreshLock(ctx context.Context, target Target, token string, timeout time.Duration, c Claim) (out Locked, err error) {
-	err = s.update(ctx, []lockns.Workspace{target.Workspace}, func(t *tx) error {
-		sp, l, err := t.ownLock(target, token, c)
-		if err != nil {
-			return err
-		}
-		l.ExpiresAt = time.Time{}
-		if timeout > 0 {
-			l.ExpiresAt = t.now.Add(timeout)
-		}
-		out = Locked{Lock: l, Node: *sp.node}
-		return t.extendLock(sp.space, l)
-	})
-	return out, err
-}
-
-// Unlock ends the lock with this token and no other. The target is the lock's
-// root or covered by the lock.
-//
-// Errors: ErrNotFound (target), ErrNoSuchLock, ErrNotHolder, and the claim's.
-func (s *Store) Unlock(ctx context.Context, target Target, token string, c Claim) error {
-	return s.update(ctx, []lockns.Workspace{target.Workspace}, func(t *tx) error {
-		sp, l, err := t.ownLock(target, token, c)
-		if err != nil {
-			return err
-		}
-		_, err = t.dropLocks(sp.space, `id = ?`, l.ID)
-		return err
-	})
-}
-
-// ownLock finds the caller's own active WebDAV lock by token, covering the
-// target.
-func (t *tx) ownLock(target Target, token string, c Claim) (*spot, lockns.Lock, error) {
-	var none lockns.Lock
-	sp, err := t.mapped(target)
-	if err != nil {
-		return nil, none, err
-	}
-	cred, err := c.Prove(t)
-	if err != nil {
-		return nil, none, err
-	}
-	l, namespace, ok, err := t.lockByToken(token)
-	switch {
-	case err != nil:
-		return nil, none, err
-	case !ok || namespace != sp.id || l.Origin != lockns.WebDAV || !l.Covers(sp.node.Place):
-		return nil, none, ErrNoSuchLock
-	case l.Holder != cred.User:
-		return nil, none, ErrNotHolder
-	}
-	return sp, l, t.precondition(c)
-}
-
-// ExpireLocks deletes up to 500 expired locks of one workspace that has some and
-// says how many rows went; 0 means there are none anywhere. Expired locks do not
-// count from the moment they expire; this only gives their rows back.
-func (s *Store) ExpireLocks(ctx context.Context) (locks int, err error) {
-	var ws lockns.Workspace
-	found := false
-	err = s.snapshot(ctx, func(t *tx) error {
-		found, err = t.row(`SELECT n.workspace_type, n.workspace_id FROM resource_lock_namespaces n
-WHERE EXISTS (SELECT 1 FROM resource_locks l WHERE l.namespace_id = n.id AND l.timeout_at < ?) LIMIT 1`,
-			[]any{micros(t.now)}, (*string)(&ws.Kind), &ws.ID)
-		return err
-	})
-	if err != nil || !found {
-		return 0, err
-	}
-	err = s.update(ctx, []lockns.Workspace{ws}, func(t *tx) error {
-		sp, err := t.space(ws)
-		if err != nil {
-			return err
-		}
-		n, err := t.sweepLocks(sp, chunkRows)
-		locks = int(n)
-		return err
-	})
-	return locks, err
 }

@@ -45,12 +45,12 @@ func TestRefreshAndUnlock(t *testing.T) {
 	} {
 		t.Run("refresh refuses "+c.name, func(t *testing.T) {
 			before := f.generation(f.user)
-			_, err := f.RefreshLock(t.Context(), f.at(c.path), c.token, time.Minute, c.claim)
+			_, err := f.RefreshLock(t.Context(), f.at(c.path), store.ByToken(c.token), time.Minute, c.claim)
 			wantError(t, err, c.want)
 			wantEqual(t, "generation", f.generation(f.user), before)
 		})
 		t.Run("unlock refuses "+c.name, func(t *testing.T) {
-			wantError(t, f.Unlock(t.Context(), f.at(c.path), c.token, c.claim), c.want)
+			wantError(t, f.Unlock(t.Context(), f.at(c.path), store.ByToken(c.token), c.claim), c.want)
 			wantEqual(t, "rows", f.rows("resource_locks"), 4)
 		})
 	}
@@ -58,7 +58,7 @@ func TestRefreshAndUnlock(t *testing.T) {
 		t.Run("refresh through "+path, func(t *testing.T) {
 			f.advance(time.Second)
 			before := f.generation(f.user)
-			out, err := f.RefreshLock(t.Context(), f.at(path), deep.Token, time.Minute, f.me())
+			out, err := f.RefreshLock(t.Context(), f.at(path), store.ByToken(deep.Token), time.Minute, f.me())
 			must(t, err)
 			want := deep
 			want.ExpiresAt = f.now().Add(time.Minute)
@@ -68,13 +68,13 @@ func TestRefreshAndUnlock(t *testing.T) {
 		})
 	}
 	t.Run("refresh without an end", func(t *testing.T) {
-		_, err := f.RefreshLock(t.Context(), f.at("/d"), deep.Token, 0, f.me())
+		_, err := f.RefreshLock(t.Context(), f.at("/d"), store.ByToken(deep.Token), 0, f.me())
 		must(t, err)
 		wantEqual(t, "end", f.entry(f.at("/d")).Locks[0].ExpiresAt, time.Time{})
 	})
 	t.Run("unlock through a member ends this lock and no other", func(t *testing.T) {
 		before := f.generation(f.user)
-		must(t, f.Unlock(t.Context(), f.at("/d/e/f"), deep.Token, f.me()))
+		must(t, f.Unlock(t.Context(), f.at("/d/e/f"), store.ByToken(deep.Token), f.me()))
 		wantEqual(t, "rows", f.rows("resource_locks"), 3)
 		wantEqual(t, "generation", f.generation(f.user), before+1)
 		wantSlice(t, "locks", f.tokens("/d"), []string{})
@@ -129,7 +129,7 @@ func TestClaimOrder(t *testing.T) {
 	t.Run("a lock on what exists asks the precondition after the conflict", func(t *testing.T) {
 		_, err := f.Lock(t.Context(), f.at("/d/f"), f.spec(lockns.Resource), failing{user: f.user.ID, after: last})
 		wantConflict(t, err, []string{l.Token}, []string{})
-		must(t, f.Unlock(t.Context(), f.at("/d"), l.Token, f.me()))
+		must(t, f.Unlock(t.Context(), f.at("/d"), store.ByToken(l.Token), f.me()))
 		_, err = f.Lock(t.Context(), f.at("/d/f"), f.spec(lockns.Resource), failing{user: f.user.ID, after: last})
 		wantError(t, err, last)
 		wantEqual(t, "rows", f.rows("resource_locks"), 0)
@@ -289,9 +289,12 @@ func TestGeneration(t *testing.T) {
 			_, err := f.Lock(ctx, f.at("/d/f"), f.spec(lockns.Resource), f.me())
 			return expectError(err)
 		}},
-		{"refresh", 1, 0, func() error { _, err := f.RefreshLock(ctx, f.at("/d/f"), l.Token, time.Minute, f.me()); return err }},
+		{"refresh", 1, 0, func() error {
+			_, err := f.RefreshLock(ctx, f.at("/d/f"), store.ByToken(l.Token), time.Minute, f.me())
+			return err
+		}},
 		{"refused refresh", 0, 0, func() error {
-			_, err := f.RefreshLock(ctx, f.at("/d"), "urn:x", time.Minute, f.me())
+			_, err := f.RefreshLock(ctx, f.at("/d"), store.ByToken("urn:x"), time.Minute, f.me())
 			return expectError(err)
 		}},
 		{"PUT under a lock", 0, 1, func() error { _, _, err := f.Put(ctx, f.at("/d/f"), file("3"), own()); return err }},
@@ -301,7 +304,7 @@ func TestGeneration(t *testing.T) {
 			l = out.Lock
 			return err
 		}},
-		{"UNLOCK", 1, 0, func() error { return f.Unlock(ctx, f.at("/new"), l.Token, f.me()) }},
+		{"UNLOCK", 1, 0, func() error { return f.Unlock(ctx, f.at("/new"), store.ByToken(l.Token), f.me()) }},
 		{"LOCK replacing an expired one", 1, 0, func() error {
 			if _, err := f.Lock(ctx, f.at("/new"), f.spec(lockns.Resource), f.me()); err != nil {
 				return err

@@ -40,7 +40,7 @@ func TestLockRoots(t *testing.T) {
 					t.Errorf("read back as %+v, want %+v", e.Locks, l)
 				}
 				wantEqual(t, "reaches the member", len(f.tokens("/d/f")) > 0, depth == lockns.Infinity || c.path == "/d/f")
-				must(t, f.Unlock(t.Context(), f.at(c.path), l.Token, f.me()))
+				must(t, f.Unlock(t.Context(), f.at(c.path), store.ByToken(l.Token), f.me()))
 				wantEqual(t, "rows", f.rows("resource_locks"), 0)
 			})
 		}
@@ -173,7 +173,7 @@ func TestLockNullRefuses(t *testing.T) {
 		t.Run("refuses "+c.name, func(t *testing.T) {
 			before := f.list("/")
 			spec := f.spec(lockns.Resource)
-			spec.Collection = c.collection
+			spec.MustExist = c.collection
 			_, err := f.Lock(t.Context(), f.at(c.path), spec, c.claim)
 			c.check(t, err)
 			wantEqual(t, "tree", f.list("/"), before)
@@ -229,7 +229,7 @@ func TestLockGuards(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			l := f.lock(c.path, c.depth)
-			defer func() { must(t, f.Unlock(ctx, f.at(c.path), l.Lock.Token, f.me())) }()
+			defer func() { must(t, f.Unlock(ctx, f.at(c.path), store.ByToken(l.Lock.Token), f.me())) }()
 			for name, change := range changes {
 				err := undone(f, change, f.me())
 				if slices.Contains(c.free, name) {
@@ -303,12 +303,12 @@ func TestExpiry(t *testing.T) {
 		f.advance(time.Hour)
 		l := take(t)
 		f.advance(time.Minute)
-		_, err := f.RefreshLock(t.Context(), f.at("/f"), l.Token, time.Minute, f.me())
+		_, err := f.RefreshLock(t.Context(), f.at("/f"), store.ByToken(l.Token), time.Minute, f.me())
 		must(t, err) // at its end it still is
 		f.advance(time.Minute + time.Microsecond)
-		_, err = f.RefreshLock(t.Context(), f.at("/f"), l.Token, time.Minute, f.me())
+		_, err = f.RefreshLock(t.Context(), f.at("/f"), store.ByToken(l.Token), time.Minute, f.me())
 		wantError(t, err, store.ErrNoSuchLock)
-		wantError(t, f.Unlock(t.Context(), f.at("/f"), l.Token, f.me()), store.ErrNoSuchLock)
+		wantError(t, f.Unlock(t.Context(), f.at("/f"), store.ByToken(l.Token), f.me()), store.ErrNoSuchLock)
 	})
 	t.Run("without a timeout a lock has no end", func(t *testing.T) {
 		f.advance(time.Hour)

@@ -2,6 +2,7 @@ package store
 
 import (
 	"database/sql"
+	"fmt"
 	"strings"
 
 	"holdfast/lockns"
@@ -239,13 +240,55 @@ func (t *tx) extendLock(sp *space, l lockns.Lock) error {
 	return err
 }
 
+// rooted are the active locks rooted on a resource of a workspace, by id.
+func (t *tx) rooted(sp *space, r lockns.Root) ([]lockns.Lock, error) {
+	where, args := rootedOn(r)
+	args = append(append([]any{sp.id}, args...), micros(t.now))
+	return t.lockRows(selectLock+`WHERE l.namespace_id = ? AND `+where+activeLocks+` ORDER BY l.id`, args...)
+}
+
+// rootedOn is the condition for lock rows rooted on a resource of a workspace.
+func rootedOn(r lockns.Root) (where string, args []any) {
+	switch r.Kind {
+	case lockns.FileRoot:
+		return `root_kind = 'file' AND root_file_id = ?`, []any{r.ID}
+	case lockns.FolderRoot:
+		return `root_kind = 'folder' AND root_folder_id = ?`, []any{r.ID}
+	}
+	return `root_kind = 'workspace_root'`, nil
+}
+
 // lockByToken finds an active lock in any workspace, and the namespace row it
 // belongs to.
 func (t *tx) lockByToken(token string) (l lockns.Lock, namespace int64, ok bool, err error) {
-	err = t.rows(selectLock+`WHERE l.token = ?`+activeLocks, []any{token, micros(t.now)}, func(scan func(...any) error) (err error) {
+	return t.oneLock(`l.token = ?`, token)
+}
+
+// lockByID is lockByToken for an id: ErrNotFound.
+func (t *tx) lockByID(id int64) (l lockns.Lock, namespace int64, err error) {
+	l, namespace, ok, err := t.oneLock(`l.id = ?`, id)
+	if err == nil && !ok {
+		err = fmt.Errorf("lock %d: %w", id, ErrNotFound)
+	}
+	return l, namespace, err
+}
+
+// oneLock finds the one active lock that a condition can select.
+func (t *tx) oneLock(where string, arg any) (l lockns.Lock, namespace int64, ok bool, err error) {
+	err = t.rows(selectLock+`WHERE `+where+activeLocks, []any{arg, micros(t.now)}, func(scan func(...any) error) (err error) {
 		l, namespace, err = scanLock(scan)
 		ok = err == nil
 		return err
 	})
 	return l, namespace, ok, err
+}
+
+// workspaceOf is the workspace of a namespace row: ErrNotFound.
+func (t *tx) workspaceOf(namespace int64) (ws lockns.Workspace, err error) {
+	ok, err := t.row(`SELECT workspace_type, workspace_id FROM resource_lock_namespaces WHERE id = ?`,
+		[]any{namespace}, (*string)(&ws.Kind), &ws.ID)
+	if err == nil && !ok {
+		err = ErrNotFound
+	}
+	return ws, err
 }

@@ -116,29 +116,6 @@ type File struct {
 	ContentType string
 }
 
-// LockSpec describes a lock to be acquired.
-type LockSpec struct {
-	Depth  lockns.Depth
-	Mode   lockns.Mode
-	Origin lockns.Origin
-	Holder int64
-	// Owner as in lockns.Lock.
-	Owner string
-	// Timeout from now; 0 means the lock has no end.
-	Timeout time.Duration
-	// Collection: the URL ends in a slash, so that nothing may be created
-	// for it (ErrNotFound instead).
-	Collection bool
-}
-
-// Locked is the outcome of Lock and RefreshLock.
-type Locked struct {
-	Lock lockns.Lock
-	// Created: the path mapped to nothing and an empty file was created.
-	Created bool
-	Node    Node
-}
-
 // Role is what a member may do in a team. The strings are stored.
 type Role string
 

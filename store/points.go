@@ -10,6 +10,7 @@ type Point string
 // Begun and BeforeCommit at once: barriers belong at Queued.
 const (
 	Admitted     Point = "admitted"      // allowed on a snapshot, nothing staged
+	Located      Point = "located"       // workspace found on a snapshot
 	Staged       Point = "staged"        // content staged outside the transaction
 	Queued       Point = "queued"        // about to wait for the writer
 	Begun        Point = "begun"         // transaction open

@@ -302,7 +302,7 @@ func TestRaceRefreshAndCleanup(t *testing.T) {
 			// whose clock was read at the lock's very end comes before it.
 			f.SetHook(nil)
 			f.clock.Store(end)
-			_, err := f.RefreshLock(ctx, f.at("/f"), l.Token, time.Hour, f.me())
+			_, err := f.RefreshLock(ctx, f.at("/f"), store.ByToken(l.Token), time.Hour, f.me())
 			f.clock.Store(end + 1)
 			return err
 		})
@@ -310,13 +310,13 @@ func TestRaceRefreshAndCleanup(t *testing.T) {
 		must(t, err)
 		wantEqual(t, "locks swept", n, 0)
 		wantSlice(t, "locks", f.tokens("/f"), []string{l.Token})
-		must(t, f.Unlock(t.Context(), f.at("/f"), l.Token, f.me()))
+		must(t, f.Unlock(t.Context(), f.at("/f"), store.ByToken(l.Token), f.me()))
 	}
 	f.race(store.Queued, func(dir string) (a, b func() error) {
 		l := f.lock(dir+"/f", lockns.Resource).Lock
 		f.advance(time.Hour + time.Microsecond) // expired, not swept
 		return func() error {
-				_, err := f.RefreshLock(f.t.Context(), f.at(dir+"/f"), l.Token, time.Hour, f.me())
+				_, err := f.RefreshLock(f.t.Context(), f.at(dir+"/f"), store.ByToken(l.Token), time.Hour, f.me())
 				return err
 			}, func() error {
 				_, err := f.ExpireLocks(f.t.Context())
@@ -383,7 +383,7 @@ func TestLockTargetChanges(t *testing.T) {
 	t.Run("appears while a collection is asked for", func(t *testing.T) {
 		f := newFixture(t)
 		spec := f.spec(lockns.Resource)
-		spec.Collection = true
+		spec.MustExist = true
 		f.mkdir("/d")
 		f.SetHook(func(_ context.Context, p store.Point) error {
 			if p == store.Queued {

@@ -168,7 +168,7 @@ func TestETag(t *testing.T) {
 		claim := with{f.user.ID, []string{l.Lock.Token}}
 		_, err := f.PatchProps(t.Context(), f.at("/f"), store.Patch{Props: []store.PropOp{prop("a", "1")}}, claim)
 		must(t, err)
-		must(t, f.Unlock(t.Context(), f.at("/f"), l.Lock.Token, f.me()))
+		must(t, f.Unlock(t.Context(), f.at("/f"), store.ByToken(l.Lock.Token), f.me()))
 		f.move("/f", "/g")
 		f.move("/g", "/f")
 		wantEqual(t, "ETag", f.stat("/f").ETag, first.ETag)

@@ -26,10 +26,21 @@ func (t *tx) Lock(token string) (lockns.Lock, lockns.Workspace, bool) {
 	if err != nil || !ok {
 		return lockns.Lock{}, lockns.Workspace{}, false
 	}
-	var ws lockns.Workspace
-	ok, err = t.row(`SELECT workspace_type, workspace_id FROM resource_lock_namespaces WHERE id = ?`,
-		[]any{namespace}, (*string)(&ws.Kind), &ws.ID)
-	return l, ws, ok && err == nil
+	ws, err := t.workspaceOf(namespace)
+	return l, ws, err == nil
+}
+
+// Rooted implements View.
+func (t *tx) Rooted(target Target) []lockns.Lock {
+	sp, err := t.mapped(target)
+	if err != nil {
+		return nil // as in Resource
+	}
+	locks, err := t.rooted(sp.space, sp.node.Place.Root)
+	if err != nil {
+		return nil
+	}
+	return locks
 }
 
 // permit asks the claim and the rules whether a change that touches these

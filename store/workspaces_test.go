@@ -89,7 +89,7 @@ func (f *fixture) locksIn(t *testing.T, u store.User, path string) {
 	l, err := f.Lock(t.Context(), at(u, path), specOf(u, lockns.Resource), store.Holder(u.ID))
 	must(t, err)
 	wantSlice(t, "locks", tokensOf(f.entry(at(u, path)).Locks), []string{l.Lock.Token})
-	must(t, f.Unlock(t.Context(), at(u, path), l.Lock.Token, store.Holder(u.ID)))
+	must(t, f.Unlock(t.Context(), at(u, path), store.ByToken(l.Lock.Token), store.Holder(u.ID)))
 	wantEqual(t, "generations", [2]int64{f.generation(f.user), f.generation(u)}, [2]int64{before[0], before[1] + 2})
 }
 
