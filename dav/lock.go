@@ -104,7 +104,7 @@ func (q *request) writeLock(w http.ResponseWriter, status int, l lockns.Lock) {
 // 9.10.9 shows it).
 func (q *request) writeConflict(w http.ResponseWriter, below []lockns.Lock) {
 	writeDocument(w, http.StatusMultiStatus, "multistatus", func(m *multistatus) {
-		for _, root := range q.mount.lockRoots(below) {
+		for _, root := range q.lockRoots(below) {
 			m.responseStatus(root, http.StatusLocked, "no-conflicting-lock")
 		}
 		m.responseStatus(q.href(true), http.StatusFailedDependency, "")

@@ -134,24 +134,6 @@ func (m *mount) pathOf(l lockns.Lock) (path store.Path, inside bool) {
 	return path[len(path)-levels:], true
 }
 
-// lockRoots lists the roots of locks, each once.
-func (m *mount) lockRoots(locks []lockns.Lock) []string {
-	return uniqueRoots(locks, func(lockns.Lock) *mount { return m })
-}
-
-// uniqueRoots lists the roots of locks, each once and in the mount it is shown in.
-func uniqueRoots(locks []lockns.Lock, in func(lockns.Lock) *mount) []string {
-	var hrefs []string
-	seen := map[string]bool{}
-	for _, l := range locks {
-		if href := in(l).lockRoot(l); !seen[href] {
-			seen[href] = true
-			hrefs = append(hrefs, href)
-		}
-	}
-	return hrefs
-}
-
 // cutPrefix takes the segments of prefix off an escaped path. Segments are
 // compared decoded, since "%64av" and "dav" are one name (RFC 3986 section
 // 6.2.2.2).

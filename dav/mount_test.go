@@ -11,7 +11,8 @@ import (
 func TestResolve(t *testing.T) {
 	q := newRequest("GET")
 	q.h.opt.TeamsPrefix = "/teams"
-	q.teams = map[string]*mount{"r&d": {prefix: "/teams/r&d"}, "none": nil}
+	team := &mount{prefix: "/teams/r&d"}
+	q.teams = map[string]*mount{"r&d": team, "R&D": team, "none": nil}
 	for _, c := range []struct {
 		name   string
 		url    string
@@ -99,7 +100,9 @@ func TestMountShowsLockRoots(t *testing.T) {
 		})
 	}
 	twice := []lockns.Lock{{Path: "/a/b/f", Place: file}, {Path: "/a/b/f", Place: file}, {Path: "/a/b/g", Place: folder.File(5)}}
-	if got, want := scoped.lockRoots(twice), []string{"/dav/f", "/dav/g"}; !slices.Equal(got, want) {
+	q := newRequest("GET")
+	q.mount = scoped
+	if got, want := q.lockRoots(twice), []string{"/dav/f", "/dav/g"}; !slices.Equal(got, want) {
 		t.Errorf("lockRoots = %q, want %q", got, want)
 	}
 }

@@ -67,11 +67,9 @@ func (q *request) teamMounts() ([]*mount, error) {
 }
 
 // teamMount is the mount of the team that a segment of a URL names, nil when the
-// principal has no such team. What they are in a team is looked up once a
-// request, by whichever name it is asked for.
+// principal has no such team. Each name is looked up once a request.
 func (q *request) teamMount(name, segment string) (*mount, error) {
-	key := foldName(name)
-	if m, ok := q.teams[key]; ok {
+	if m, ok := q.teams[name]; ok {
 		return m, nil
 	}
 	membership, err := q.h.opt.Store.Membership(q.r.Context(), q.principal.UserID, name)
@@ -85,7 +83,7 @@ func (q *request) teamMount(name, segment string) (*mount, error) {
 	if q.teams == nil {
 		q.teams = map[string]*mount{}
 	}
-	q.teams[key] = m
+	q.teams[name] = m
 	return m, nil
 }
 
@@ -142,4 +140,14 @@ func (q *request) mountOf(l lockns.Lock) *mount {
 }
 
 // lockRoots lists the roots of locks, each once.
-func (q *request) lockRoots(locks []lockns.Lock) []string { return uniqueRoots(locks, q.mountOf) }
+func (q *request) lockRoots(locks []lockns.Lock) []string {
+	var hrefs []string
+	seen := map[string]bool{}
+	for _, l := range locks {
+		if href := q.mountOf(l).lockRoot(l); !seen[href] {
+			seen[href] = true
+			hrefs = append(hrefs, href)
+		}
+	}
+	return hrefs
+}

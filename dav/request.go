@@ -17,7 +17,7 @@ type request struct {
 	r         *http.Request
 	principal Principal
 	own       *mount            // the principal's own, once it was asked for
-	teams     map[string]*mount // those looked up, by foldName; nil for no team of theirs
+	teams     map[string]*mount // those looked up, by name; nil for no team of theirs
 
 	location           // of the Request-URI
 	dest      location // of the Destination, for COPY and MOVE

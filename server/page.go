@@ -6,17 +6,17 @@ import (
 	"html/template"
 	"io"
 	"net/http"
+	"strings"
 
 	"holdfast/dav"
 )
 
-// hint tells how one client is pointed at the server.
+// hint tells how one client is pointed at a mount.
 type hint struct{ Client, How string }
 
-// mountHints words the hints for a base URL without final slash. With user ""
-// there is no login.
-func mountHints(base, user string) []hint {
-	url := base + davPrefix + "/"
+// mountHints words the hints for the URL of a mount, with its final slash. With
+// user "" there is no login.
+func mountHints(url, user string) []hint {
 	windows, rclone := "", ""
 	if user != "" {
 		windows = " /user:" + user
@@ -24,17 +24,28 @@ func mountHints(base, user string) []hint {
 	}
 	return []hint{
 		{"Finder", "Go > Connect to Server: " + url},
-		{"Windows Explorer", "net use * " + base + davPrefix + windows},
-		{"rclone", "rclone config create holdfast webdav url=" + url + " vendor=other" + rclone},
-		{"davfs2", "mount -t davfs " + url + " /mnt/dav"},
+		{"Windows Explorer", "net use * " + strings.TrimSuffix(url, "/") + windows},
+		{"rclone", "rclone config create holdfast webdav url=" + quote(url) + " vendor=other" + rclone},
+		{"davfs2", "mount -t davfs " + quote(url) + " /mnt/dav"},
 	}
 }
 
-// printHints writes the hints for a terminal.
+// quote keeps a shell from reading more into a URL than its letters. An
+// apostrophe is escaped in URLs already.
+func quote(url string) string {
+	if strings.ContainsAny(url, "!$()*[]") {
+		return "'" + url + "'"
+	}
+	return url
+}
+
+// printHints writes the hints for a terminal; base is the server's URL without
+// a final slash.
 func printHints(w io.Writer, base, user string) error {
 	var text bytes.Buffer
-	fmt.Fprintf(&text, "Files: %s%s/\n", base, davPrefix)
-	for _, h := range mountHints(base, user) {
+	url := base + davPrefix + "/"
+	fmt.Fprintf(&text, "Files: %s\n", url)
+	for _, h := range mountHints(url, user) {
 		fmt.Fprintf(&text, "  %-17s %s\n", h.Client, h.How)
 	}
 	_, err := w.Write(text.Bytes())
@@ -49,27 +60,41 @@ var page = template.Must(template.New("page").Parse(`<!DOCTYPE html>
 <body>
 <h1>Holdfast</h1>
 <p>{{if .Anonymous}}You are not logged in; this server does not ask.{{else}}You are logged in as {{.Name}}.{{end}}</p>
-<p><a href="{{.Prefix}}/">Your files</a></p>
-<h2>How to mount them</h2>
+{{range .Mounts}}<h2><a href="{{.URL}}">{{if .Team}}{{.Name}}{{else}}Your files{{end}}</a>{{if .ReadOnly}} (read only){{end}}</h2>
 <dl>
 {{range .Hints}}<dt>{{.Client}}</dt><dd><code>{{.How}}</code></dd>
 {{end}}</dl>
-</body>
+{{end}}</body>
 </html>
 `))
 
-func (s *Server) servePage(w http.ResponseWriter, r *http.Request, who dav.Principal) {
+// listedMount is a mount with how to reach it.
+type listedMount struct {
+	dav.Mount
+	Hints []hint
+}
+
+// mountsOf lists the mounts of whoever asks, with hints for the address they
+// asked at.
+func (s *Server) mountsOf(r *http.Request, who dav.Principal) ([]listedMount, error) {
+	mounts, err := s.dav.Mounts(r, who)
 	user := who.Name
 	if who.Anonymous {
 		user = ""
 	}
+	listed := make([]listedMount, len(mounts))
+	for i, m := range mounts {
+		listed[i] = listedMount{m, mountHints(s.origins.of(r).String()+m.URL, user)}
+	}
+	return listed, err
+}
+
+func (s *Server) servePage(w http.ResponseWriter, r *http.Request, who dav.Principal) {
 	var html bytes.Buffer
-	err := page.Execute(&html, map[string]any{
-		"Anonymous": who.Anonymous,
-		"Name":      who.Name,
-		"Prefix":    davPrefix,
-		"Hints":     mountHints(s.origins.of(r).String(), user),
-	})
+	mounts, err := s.mountsOf(r, who)
+	if err == nil {
+		err = page.Execute(&html, map[string]any{"Anonymous": who.Anonymous, "Name": who.Name, "Mounts": mounts})
+	}
 	if err != nil {
 		s.log.ErrorContext(r.Context(), "page failed", "err", err)
 		fail(w, http.StatusInternalServerError, "internal error")

@@ -11,8 +11,11 @@ import (
 	"holdfast/dav"
 )
 
-// davPrefix is where the caller's workspace is mounted.
-const davPrefix = "/dav"
+// Where the caller's workspace and those of their teams are mounted.
+const (
+	davPrefix   = "/dav"
+	teamsPrefix = "/teams"
+)
 
 // readyTimeout bounds how long /readyz waits for database and objects.
 const readyTimeout = 2 * time.Second
@@ -23,8 +26,8 @@ const readyTimeout = 2 * time.Second
 // methods; the doors know theirs.
 func (s *Server) routes() http.Handler {
 	router := mux.NewRouter().SkipClean(true).UseEncodedPath()
-	files := s.loginOrAnonymous(s.dav.Serve)
-	router.MatcherFunc(func(r *http.Request, _ *mux.RouteMatch) bool { return s.dav.Serves(r) }).Handler(files)
+	router.MatcherFunc(when(s.dav.Serves)).Handler(s.loginOrAnonymous(s.dav.Serve))
+	router.MatcherFunc(when(s.dav.ServesTeams)).Handler(s.login(s.dav.Serve))
 	router.Path("/").Handler(s.loginOrAnonymous(s.root))
 	router.PathPrefix("/principals/").Handler(s.login(s.dav.ServePrincipal))
 	router.Path("/healthz").HandlerFunc(s.healthz)
@@ -41,6 +44,11 @@ func (s *Server) routes() http.Handler {
 		}
 		router.ServeHTTP(w, r)
 	})
+}
+
+// when is a route for the requests that a door says are its own.
+func when(serves func(*http.Request) bool) mux.MatcherFunc {
+	return func(r *http.Request, _ *mux.RouteMatch) bool { return serves(r) }
 }
 
 // root is a page to a browser and the collection of the caller's mounts to a

@@ -83,6 +83,7 @@ func (s *Server) assemble() {
 	s.dav = dav.New(dav.Options{
 		Store:        s.store,
 		Prefix:       davPrefix,
+		TeamsPrefix:  teamsPrefix,
 		Log:          s.log,
 		LockDefault:  time.Duration(s.cfg.LockDefault),
 		LockMax:      time.Duration(s.cfg.LockMax),
