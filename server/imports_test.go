@@ -21,16 +21,18 @@ const module = "holdfast"
 // missing here fails the test: its place in the graph is a decision, and this
 // is where it is written down.
 var layers = map[string][]string{
-	"lockns":          {}, // pure rules: anything may rely on them, they rely on nothing
-	"blob":            {}, // bytes under opaque keys know no names, owners or locks
-	"blob/blobtest":   {"blob"},
-	"migrations":      {},                               // embedded SQL
-	"store":           {"lockns", "blob", "migrations"}, // the one owner of transactions
-	"dav":             {"store", "lockns"},              // grammar and answers; could not open a transaction if it tried
-	"server/auth":     {"store"},                        // looks users up
-	"server":          {"dav", "store", "lockns", "blob", "server/auth"},
-	"server/holdfast": {"server", "server/auth", "store"},
-	"litmus":          {"server", "server/auth"}, // starts the real thing, sees what any client sees
+	"lockns":                 {},         // pure rules: anything may rely on them, they rely on nothing
+	"lockns/cache":           {"lockns"}, // what is shown of locks; only store asks it
+	"lockns/cache/cachetest": {"lockns", "lockns/cache"},
+	"blob":                   {}, // bytes under opaque keys know no names, owners or locks
+	"blob/blobtest":          {"blob"},
+	"migrations":             {},                                               // embedded SQL
+	"store":                  {"lockns", "lockns/cache", "blob", "migrations"}, // the one owner of transactions
+	"dav":                    {"store", "lockns"},                              // grammar and answers; could not open a transaction if it tried
+	"server/auth":            {"store"},                                        // looks users up
+	"server":                 {"dav", "store", "lockns", "lockns/cache", "blob", "server/auth"},
+	"server/holdfast":        {"server", "server/auth", "store"},
+	"litmus":                 {"server", "server/auth"}, // starts the real thing, sees what any client sees
 }
 
 // peers are programs that the benchmarks run beside this server; they import
@@ -64,8 +66,9 @@ var outside = map[string][]string{
 	"github.com/google/uuid":        {"store", "blob", "blob/blobtest"},
 	"github.com/gorilla/mux":        {"server"},
 	"github.com/minio/minio-go/v7":  {"blob"},
-	"github.com/patrickmn/go-cache": {"server/auth"},
+	"github.com/patrickmn/go-cache": {"server/auth", "lockns/cache"},
 	"github.com/pressly/goose/v3":   {"store"},
+	"github.com/redis/go-redis/v9":  {"lockns/cache"},
 	"golang.org/x/crypto":           {"server/auth"},
 	"golang.org/x/sync":             {"server/auth"},
 	"golang.org/x/sys":              {"blob", "store"},
