@@ -84,7 +84,13 @@ type Want struct {
 	// NamesOnly leaves their XML empty.
 	NamesOnly bool
 	Locks     bool // active locks covering it
+	States    bool // how it is locked, for show
+
+	projection *lockns.Projection // what States come from; nil: the locks themselves
 }
+
+// needsLocks reports whether the locks themselves are to be read.
+func (w Want) needsLocks() bool { return w.Locks || w.States && w.projection == nil }
 
 // Entry is one resource of a Walk.
 type Entry struct {
@@ -94,6 +100,7 @@ type Entry struct {
 	Path  Path
 	Props []Property
 	Locks []lockns.Lock
+	State lockns.State
 }
 
 // Depths of a Walk.

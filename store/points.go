@@ -21,6 +21,10 @@ const (
 	Committed    Point = "committed"     // committed, not yet acknowledged
 )
 
+// Projecting is the one point of a read: the locks of a projection are loaded,
+// and whether their generation still is the workspace's is not yet asked.
+const Projecting Point = "projecting"
+
 // at passes a point. Between Begun and BeforeCommit an error refuses the
 // change; at Committed it plays a lost acknowledgement.
 func (s *Store) at(ctx context.Context, p Point) error {

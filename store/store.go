@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"holdfast/blob"
+	"holdfast/lockns/cache"
 )
 
 // Options configure a Store.
@@ -32,6 +33,9 @@ type Options struct {
 	Quota int64
 	// LocksPerUser is how many active locks a user may hold; 0 is no limit.
 	LocksPerUser int
+	// Cache keeps lock projections, for what shows locks; in memory when nil.
+	// It is closed with the store.
+	Cache cache.Cache
 	// Now is the clock, time.Now when nil. It is read once a transaction.
 	Now func() time.Time
 	// Log, slog.Default when nil.
@@ -51,12 +55,14 @@ type Store struct {
 	closing sync.Once
 	closed  error // what closing gave
 	hook    atomic.Pointer[func(context.Context, Point) error]
+
+	projections projector
 }
 
 // Open opens the database, migrates it to the newest version, and makes sure
 // that the shared empty object exists.
 func Open(ctx context.Context, o Options) (*Store, error) {
-	s := &Store{o: o, log: o.Log, now: o.Now, purge: make(chan struct{}, 1)}
+	s := &Store{o: o, log: o.Log, now: o.Now, purge: make(chan struct{}, 1), projections: newProjector(o.Cache)}
 	if s.log == nil {
 		s.log = slog.Default()
 	}
@@ -64,9 +70,12 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		s.now = time.Now
 	}
 	if _, err := Migrate(ctx, o.DB, true); err != nil {
-		return nil, err
+		return nil, errors.Join(err, s.Close())
 	}
 	if err := s.connect(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	if err := s.findInstance(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	if !o.OwnedEmpties {
@@ -119,7 +128,7 @@ func (s *Store) close() error {
 	if s.readers != nil {
 		s.readers.close()
 	}
-	var errs []error
+	errs := []error{s.projections.cache.Close()}
 	for _, db := range s.db {
 		errs = append(errs, db.Close())
 	}

@@ -89,8 +89,15 @@ func (s *Store) Usage(ctx context.Context, ws lockns.Workspace) (u Usage, err er
 // An error of fn ends the walk and is returned.
 //
 // An Entry's Path is valid until fn returns. Members are read in pages; what
-// changes meanwhile may or may not be seen.
+// changes meanwhile may or may not be seen. States are those of the locks there
+// were at the start, as far as they have not expired since.
 func (s *Store) Walk(ctx context.Context, target Target, depth int, want Want, limit int, fn func(Entry) error) error {
+	if want.States {
+		var err error
+		if want.projection, err = s.projection(ctx, target.Workspace); err != nil {
+			return err
+		}
+	}
 	w := &walker{s: s, ctx: ctx, ws: target.Workspace, depth: depth, want: want, fn: fn}
 	var start Entry
 	err := s.snapshot(ctx, func(t *tx) error {
@@ -144,18 +151,15 @@ func (t *tx) entry(sp *space, n *Node, path Path, want Want) (e Entry, err error
 			return e, err
 		}
 	}
-	if want.Locks {
-		locks, err := t.covering(sp, n.Place)
-		if err != nil {
+	var locks []lockns.Lock
+	if want.needsLocks() {
+		if locks, err = t.covering(sp, n.Place); err != nil {
 			return e, err
 		}
-		for _, l := range locks {
-			if l.Covers(n.Place) {
-				e.Locks = append(e.Locks, l)
-			}
-		}
 	}
-	return e, nil
+	one := []Entry{e}
+	t.fillLocks(one, locks, want)
+	return one[0], nil
 }
 
 // walker hands on the members of a tree. It holds one page for each level it is
@@ -299,9 +303,14 @@ func (t *tx) fill(sp *space, folder Entry, page []Entry, from cursor, to string,
 			return err
 		}
 	}
-	if want.Locks {
-		return t.fillLocks(sp, folder, page, id, from, to)
+	var locks []lockns.Lock
+	if want.needsLocks() {
+		var err error
+		if locks, err = t.pageLocks(sp, folder, id, from, to); err != nil {
+			return err
+		}
 	}
+	t.fillLocks(page, locks, want)
 	return nil
 }
 
@@ -336,25 +345,47 @@ func (t *tx) fillProps(page []Entry, id int64, from cursor, to string, want Want
 	})
 }
 
-// fillLocks gives each entry the locks it inherits and those rooted on it. A
-// folder without a lock below costs one look into the index.
-func (t *tx) fillLocks(sp *space, folder Entry, page []Entry, id int64, from cursor, to string) error {
-	above, err := t.covering(sp, folder.Place)
-	if err != nil {
-		return err
-	}
-	for _, l := range above {
-		for i := range page {
-			if l.Covers(page[i].Place) {
+// fillLocks gives each entry, out of all the locks that may cover one, those that
+// do, and says how it is locked.
+func (t *tx) fillLocks(page []Entry, locks []lockns.Lock, want Want) {
+	if want.Locks && len(locks) > 0 {
+		at := index(page)
+		for _, l := range locks {
+			if i, ok := at[l.Place.Root]; ok {
 				page[i].Locks = append(page[i].Locks, l)
+				continue
+			}
+			for i := range page {
+				if l.Covers(page[i].Place) {
+					page[i].Locks = append(page[i].Locks, l)
+				}
 			}
 		}
+	}
+	if want.States {
+		p := want.projection
+		if p == nil {
+			p = projectionOf(locks)
+		}
+		for i := range page {
+			page[i].State = p.State(page[i].Place, t.now)
+		}
+	}
+}
+
+// pageLocks are the active locks that may cover members of a page: those above,
+// then those rooted on them. A folder without a lock below costs one look into
+// the index.
+func (t *tx) pageLocks(sp *space, folder Entry, id int64, from cursor, to string) ([]lockns.Lock, error) {
+	above, err := t.covering(sp, folder.Place)
+	if err != nil {
+		return nil, err
 	}
 	var members bool
 	_, err = t.row(`SELECT EXISTS (SELECT 1 FROM resource_locks WHERE namespace_id = ? AND ancestry > ? AND ancestry < ?)`,
 		[]any{sp.id, folder.Place.Ancestry, rangeEnd(folder.Place.Ancestry)}, &members)
 	if err != nil || !members {
-		return err
+		return above, err
 	}
 	query := `SELECT ` + lockColumns + ` FROM files f CROSS JOIN resource_locks l
 ON l.namespace_id = ? AND l.root_kind = 'file' AND l.root_file_id = f.id
@@ -365,11 +396,5 @@ ON l.namespace_id = ? AND l.root_kind = 'folder' AND l.root_folder_id = f.id
 WHERE f.parent_id = ? AND f.name_key > ? AND f.name_key <= ?` + activeLocks
 	}
 	locks, err := t.lockRows(query, sp.id, id, from.after, to, micros(t.now))
-	at := index(page)
-	for _, l := range locks {
-		if i, ok := at[l.Place.Root]; ok {
-			page[i].Locks = append(page[i].Locks, l)
-		}
-	}
-	return err
+	return append(above, locks...), err
 }
