@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,6 +19,7 @@ import (
 	"holdfast/blob"
 	"holdfast/blob/blobtest"
 	"holdfast/dav"
+	"holdfast/lockns"
 	"holdfast/store"
 )
 
@@ -35,6 +37,8 @@ type server struct {
 	change  func(*dav.Options)
 	log     logged
 	rows    int // workspaces made so far
+	// principals holds dav.Principal values by the header that names them.
+	principals sync.Map
 }
 
 // newServer starts a server; change may alter its options.
@@ -73,7 +77,7 @@ func (s *server) open(t testing.TB) {
 		t.Fatal(err)
 	}
 	o := dav.Options{
-		Store: s.store, Prefix: "/dav", LockDefault: time.Hour, LockMax: 24 * time.Hour,
+		Store: s.store, Prefix: "/dav", TeamsPrefix: "/teams", LockDefault: time.Hour, LockMax: 24 * time.Hour,
 		PropfindMax: 50, MaxBody: 1 << 20, BlockedNames: []string{".DAV"}, Now: s.now,
 		Log: slog.New(slog.NewTextHandler(&s.log, nil)),
 		Origin: func(r *http.Request, scheme, host string) bool {
@@ -95,21 +99,14 @@ func (s *server) reopen(t testing.TB) {
 	s.open(t)
 }
 
-// serve routes as the real server does. The principal is named in a header:
-// "USER OWNER", the owner of the workspace being the second.
+// serve routes as the real server does. A header names the principal.
 func (s *server) serve(w http.ResponseWriter, r *http.Request) {
-	name, owner, _ := strings.Cut(r.Header.Get("Test-Principal"), " ")
-	user, err := s.store.User(r.Context(), name)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusTeapot)
+	known, ok := s.principals.Load(r.Header.Get("Test-Principal"))
+	if !ok {
+		http.Error(w, "no such principal", http.StatusTeapot)
 		return
 	}
-	of, err := s.store.User(r.Context(), owner)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusTeapot)
-		return
-	}
-	p := dav.Principal{UserID: user.ID, Name: user.Name, Workspace: of.Workspace()}
+	p := known.(dav.Principal)
 	switch {
 	case r.URL.Path == "/", r.URL.Path == "*":
 		s.handler.ServeRoot(w, r, p)
@@ -120,31 +117,48 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// space is a fresh workspace with two users who may write there.
+// space is a fresh workspace, its user alice, and bob, whose own mount shows
+// alice's workspace too. eve has another.
 type space struct {
 	*server
-	owner string // name of its user
-	other string
+	row             string // follows all names, which are the server's alone then
+	alice, bob, eve store.User
 }
 
 func (s *server) newSpace(t testing.TB) *space {
 	t.Helper()
 	s.rows++
-	sp := &space{server: s, owner: fmt.Sprintf("alice%d", s.rows), other: fmt.Sprintf("bob%d", s.rows)}
-	for _, name := range []string{sp.owner, sp.other} {
-		if _, err := s.store.AddUser(t.Context(), store.NewUser{Name: name}); err != nil {
+	sp := &space{server: s, row: strconv.Itoa(s.rows)}
+	for name, user := range map[string]*store.User{"alice": &sp.alice, "bob": &sp.bob, "eve": &sp.eve} {
+		var err error
+		if *user, err = s.store.AddUser(t.Context(), store.NewUser{Name: name + sp.row}); err != nil {
 			t.Fatal(err)
 		}
 	}
+	sp.login("", sp.alice, sp.alice.Workspace(), 0, false)
+	sp.login("bob", sp.bob, sp.alice.Workspace(), 0, false)
+	sp.login("eve", sp.eve, sp.eve.Workspace(), 0, false)
+	sp.login("reader", sp.alice, sp.alice.Workspace(), 0, true)
 	return sp
 }
+
+// login makes a principal that calls can be by: a user with their teams, or, from
+// a folder on, an account for that folder only.
+func (sp *space) login(as string, u store.User, ws lockns.Workspace, base int64, readOnly bool) {
+	sp.principals.Store(sp.key(as), dav.Principal{
+		UserID: u.ID, Name: u.Name, Workspace: ws, Base: base, Scoped: base != 0, ReadOnly: readOnly,
+	})
+}
+
+// key is the principal in the header of a call.
+func (sp *space) key(as string) string { return as + sp.row }
 
 // base is the URL of the mount.
 func (sp *space) base() string { return sp.http.URL + "/dav" }
 
 // call is one request, put on the wire as it is.
 type call struct {
-	other   bool // by the other user
+	as      string // by whom, alice if empty
 	method  string
 	target  string // below the mount, or the whole request target after "^"
 	header  []string
@@ -235,16 +249,12 @@ func (sp *space) head(c call) string {
 	if !whole {
 		target = "/dav" + target
 	}
-	user := sp.owner
-	if c.other {
-		user = sp.other
-	}
 	version := "1.1"
 	if c.http10 {
 		version = "1.0"
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s HTTP/%s\r\nConnection: close\r\nTest-Principal: %s %s\r\n", c.method, target, version, user, sp.owner)
+	fmt.Fprintf(&b, "%s %s HTTP/%s\r\nConnection: close\r\nTest-Principal: %s\r\n", c.method, target, version, sp.key(c.as))
 	host := sp.http.Listener.Addr().String()
 	for _, h := range c.header {
 		if name, value, _ := strings.Cut(h, ":"); strings.EqualFold(name, "Host") {

@@ -2,6 +2,7 @@ package dav_test
 
 import (
 	"fmt"
+	"net/url"
 	"os"
 	"regexp"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/text/unicode/norm"
 	"holdfast/store"
 )
 
@@ -43,18 +45,29 @@ func TestTable(t *testing.T) {
 // runSteps runs the steps of one row in a new workspace.
 func runSteps(t *testing.T, s *server, steps string) {
 	t.Helper()
-	r := row{space: s.newSpace(t), vars: map[string]string{}}
-	r.vars["H"] = s.http.URL
-	r.vars["B"] = r.base()
-	for _, step := range strings.Split(steps, ";;") {
-		r.step(t, strings.TrimSpace(step))
-	}
+	newRow(t, s).run(t, steps)
 }
 
 // row is a row being run.
 type row struct {
 	*space
 	vars map[string]string
+}
+
+func newRow(t testing.TB, s *server) row {
+	t.Helper()
+	r := row{space: s.newSpace(t), vars: map[string]string{}}
+	r.vars["H"] = s.http.URL
+	r.vars["B"] = r.base()
+	return r
+}
+
+// run runs steps.
+func (r row) run(t *testing.T, steps string) {
+	t.Helper()
+	for _, step := range strings.Split(steps, ";;") {
+		r.step(t, strings.TrimSpace(step))
+	}
 }
 
 // step runs one step: a directive or a request with what it should give.
@@ -109,13 +122,71 @@ func (r row) directive(t *testing.T, step string) bool {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := r.store.SetUser(t.Context(), r.owner, store.UserPatch{Quota: &quota}); err != nil {
+		if _, err := r.store.SetUser(t.Context(), r.alice.Name, store.UserPatch{Quota: &quota}); err != nil {
 			t.Fatal(err)
 		}
+	case "TEAM":
+		team, role, _ := strings.Cut(arg, " ")
+		r.addTeam(t, team, store.Role(role))
+	case "ROLE":
+		team, role, _ := strings.Cut(arg, " ")
+		r.setRole(t, team, store.Role(role))
+	case "SCOPE":
+		r.scope(t, arg)
 	default:
 		return false
 	}
 	return true
+}
+
+// addTeam makes a team of alice's, in which bob has the role if one is given.
+func (r row) addTeam(t *testing.T, v string, role store.Role) {
+	t.Helper()
+	name := v + "é" + r.row
+	if _, err := r.store.AddTeam(t.Context(), store.NewTeam{Name: name, Owner: r.alice.Name}); err != nil {
+		t.Fatal(err)
+	}
+	r.vars[v+"NAME"], r.vars[v], r.vars[v+"LOW"] = name, url.PathEscape(name), url.PathEscape(norm.NFD.String(strings.ToLower(name)))
+	if role != "" {
+		r.setRole(t, v, role)
+	}
+}
+
+// setRole makes bob what the role says in a team, or no member.
+func (r row) setRole(t *testing.T, v string, role store.Role) {
+	t.Helper()
+	err := r.store.SetMember(t.Context(), r.vars[v+"NAME"], r.bob.Name, role, store.Actor{})
+	if role == "none" {
+		err = r.store.RemoveMember(t.Context(), r.vars[v+"NAME"], r.bob.Name, store.Actor{})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// target is a path of a workspace: alice's, or "X/..." is one of team $X's.
+func (r row) target(t *testing.T, path string) store.Target {
+	t.Helper()
+	v, below, ok := strings.Cut(path, "/")
+	if !ok || v == "" {
+		return store.Target{Workspace: r.alice.Workspace(), Path: store.ParsePath(path)}
+	}
+	team, err := r.store.TeamByName(t.Context(), r.vars[v+"NAME"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store.Target{Workspace: team.Workspace(), Path: store.ParsePath(below)}
+}
+
+// scope makes inner an account of alice's for a folder.
+func (r row) scope(t *testing.T, path string) {
+	t.Helper()
+	target := r.target(t, path)
+	node, err := r.store.Stat(t.Context(), target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.login("inner", r.alice, target.Workspace, node.Place.Root.ID, false)
 }
 
 const (
@@ -128,7 +199,9 @@ const (
 func (r row) call(t *testing.T, words []string) call {
 	t.Helper()
 	c := call{method: words[0], target: r.expand(words[1])}
-	c.method, c.other = strings.CutPrefix(c.method, "bob@")
+	if as, method, ok := strings.Cut(c.method, "@"); ok {
+		c.as, c.method = as, method
+	}
 	setBody := func(s string) { c.body, c.hasBody = s, true }
 	for _, word := range words[2:] {
 		key, value, _ := strings.Cut(word, "=")

@@ -214,15 +214,11 @@ func TestFailingStorage(t *testing.T) {
 func TestClosedStoreIs503(t *testing.T) {
 	s := newServer(t, nil)
 	sp := s.newSpace(t)
-	mine, err := s.store.User(t.Context(), sp.owner)
-	if err != nil {
-		t.Fatal(err)
-	}
 	closed := newServer(t, nil)
 	if err := closed.store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	a := serveAs(t, closed.handler, mine, "MKCOL", "/dav/x", nil)
+	a := serveAs(t, closed.handler, sp.alice, "MKCOL", "/dav/x", nil)
 	if a.Code != http.StatusServiceUnavailable || a.Header().Get("Retry-After") != "1" {
 		t.Errorf("status %d, Retry-After %q; want 503 and 1", a.Code, a.Header().Get("Retry-After"))
 	}
@@ -233,10 +229,7 @@ func TestClosedStoreIs503(t *testing.T) {
 func TestWindowsListsAThousandEntries(t *testing.T) {
 	s := newServer(t, nil)
 	sp := s.newSpace(t)
-	u, err := s.store.User(t.Context(), sp.owner)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := sp.alice
 	const n = 1000
 	for i := range n {
 		target := store.Target{Workspace: u.Workspace(), Path: store.Path{fmt.Sprintf("Quarterly report %04d.docx", i)}}
@@ -258,7 +251,7 @@ func TestWindowsListsAThousandEntries(t *testing.T) {
 type account struct{ sp *space }
 
 func (a account) Do(r *http.Request) (*http.Response, error) {
-	r.Header.Set("Test-Principal", a.sp.owner+" "+a.sp.owner)
+	r.Header.Set("Test-Principal", a.sp.key(""))
 	return http.DefaultClient.Do(r)
 }
 
@@ -311,23 +304,23 @@ func TestIndependentClient(t *testing.T) {
 	check("RemoveAll", c.RemoveAll(ctx, "d ä"))
 	principal, err := c.FindCurrentUserPrincipal(ctx)
 	check("FindCurrentUserPrincipal", err)
-	if want := "/principals/" + sp.owner + "/"; principal != want {
+	if want := "/principals/" + sp.alice.Name + "/"; principal != want {
 		t.Errorf("principal %q, want %q", principal, want)
 	}
 }
 
 func TestPrincipal(t *testing.T) {
 	sp := newServer(t, nil).newSpace(t)
-	own := "^/principals/" + sp.owner + "/"
+	own := "^/principals/" + sp.alice.Name + "/"
 	a := sp.want(t, 207, call{method: "PROPFIND", target: own, header: []string{"Depth: 0"}})
-	for _, want := range []string{"<D:principal/>", "<D:displayname>" + sp.owner + "<", "<D:href>/principals/" + sp.owner + "/<"} {
+	for _, want := range []string{"<D:principal/>", "<D:displayname>" + sp.alice.Name + "<", "<D:href>/principals/" + sp.alice.Name + "/<"} {
 		if !strings.Contains(a.body, want) {
 			t.Errorf("no %s in %s", want, a.body)
 		}
 	}
 	sp.want(t, 200, call{method: "OPTIONS", target: own})
 	sp.want(t, 405, call{method: "GET", target: own})
-	sp.want(t, 404, call{method: "PROPFIND", target: "^/principals/" + sp.other + "/", header: []string{"Depth: 0"}})
+	sp.want(t, 404, call{method: "PROPFIND", target: "^/principals/" + sp.bob.Name + "/", header: []string{"Depth: 0"}})
 	sp.want(t, 404, call{method: "PROPFIND", target: own + "x", header: []string{"Depth: 0"}})
 }
 
