@@ -2,7 +2,6 @@ package store_test
 
 import (
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
@@ -251,91 +250,6 @@ func TestExpireLocksAtTheEnd(t *testing.T) {
 	must(t, err)
 	wantEqual(t, "rows dropped", n, 1)
 	wantSlice(t, "locks", f.tokens("/f"), []string{l.Lock.Token})
-}
-
-// TestGeneration: the version of the lock projection moves by one with every
-// change of lock rows, and with nothing else.
-func TestGeneration(t *testing.T) {
-	f := newFixture(t)
-	f.mkdir("/d")
-	f.put("/d/f", "x")
-	var l lockns.Lock
-	ctx := t.Context()
-	own := func() store.Claim { return with{f.user.ID, []string{l.Token}} }
-	for _, c := range []struct {
-		name string
-		by   int64
-		tree int64
-		do   func() error
-	}{
-		{"PUT of a new file", 0, 1, func() error { _, _, err := f.Put(ctx, f.at("/n"), file("1"), f.me()); return err }},
-		{"PUT to a file", 0, 1, func() error { _, _, err := f.Put(ctx, f.at("/n"), file("2"), f.me()); return err }},
-		{"MKCOL", 0, 1, func() error { _, err := f.Mkdir(ctx, f.at("/m"), store.Patch{}, f.me()); return err }},
-		{"PROPPATCH", 0, 1, func() error {
-			_, err := f.PatchProps(ctx, f.at("/n"), store.Patch{Props: []store.PropOp{prop("a", "1")}}, f.me())
-			return err
-		}},
-		{"an empty PROPPATCH", 0, 0, func() error { _, err := f.PatchProps(ctx, f.at("/n"), store.Patch{}, f.me()); return err }},
-		{"COPY", 0, 1, func() error { _, err := f.Copy(ctx, f.at("/n"), f.at("/o"), store.CopyOptions{}, f.me()); return err }},
-		{"MOVE without locks", 0, 1, func() error { _, err := f.Move(ctx, f.at("/o"), f.at("/p"), false, f.me()); return err }},
-		{"DELETE without locks", 0, 1, func() error { return f.Remove(ctx, f.at("/p"), f.me()) }},
-		{"expiry cleanup without rows", 0, 0, func() error { _, err := f.ExpireLocks(ctx); return err }},
-		{"LOCK", 1, 0, func() error {
-			out, err := f.Lock(ctx, f.at("/d"), f.spec(lockns.Infinity), f.me())
-			l = out.Lock
-			return err
-		}},
-		{"refused LOCK", 0, 0, func() error {
-			_, err := f.Lock(ctx, f.at("/d/f"), f.spec(lockns.Resource), f.me())
-			return expectError(err)
-		}},
-		{"refresh", 1, 0, func() error {
-			_, err := f.RefreshLock(ctx, f.at("/d/f"), store.ByToken(l.Token), time.Minute, f.me())
-			return err
-		}},
-		{"refused refresh", 0, 0, func() error {
-			_, err := f.RefreshLock(ctx, f.at("/d"), store.ByToken("urn:x"), time.Minute, f.me())
-			return expectError(err)
-		}},
-		{"PUT under a lock", 0, 1, func() error { _, _, err := f.Put(ctx, f.at("/d/f"), file("3"), own()); return err }},
-		{"MOVE ending a lock", 1, 1, func() error { _, err := f.Move(ctx, f.at("/d"), f.at("/e"), false, own()); return err }},
-		{"LOCK creating a file", 1, 1, func() error {
-			out, err := f.Lock(ctx, f.at("/new"), f.spec(lockns.Resource), f.me())
-			l = out.Lock
-			return err
-		}},
-		{"UNLOCK", 1, 0, func() error { return f.Unlock(ctx, f.at("/new"), store.ByToken(l.Token), f.me()) }},
-		{"LOCK replacing an expired one", 1, 0, func() error {
-			if _, err := f.Lock(ctx, f.at("/new"), f.spec(lockns.Resource), f.me()); err != nil {
-				return err
-			}
-			f.sql(`UPDATE resource_lock_namespaces SET generation = generation - 1`)
-			f.advance(2 * time.Hour)
-			_, err := f.Lock(ctx, f.at("/new"), f.spec(lockns.Resource), f.me())
-			return err
-		}},
-		{"expiry cleanup with rows", 1, 0, func() error {
-			f.advance(2 * time.Hour)
-			_, err := f.ExpireLocks(ctx)
-			return err
-		}},
-		{"DELETE ending a lock", 1, 1, func() error {
-			out, err := f.Lock(ctx, f.at("/new"), f.spec(lockns.Resource), f.me())
-			if err != nil {
-				return err
-			}
-			f.sql(`UPDATE resource_lock_namespaces SET generation = generation - 1`)
-			l = out.Lock
-			return f.Remove(ctx, f.at("/new"), own())
-		}},
-	} {
-		t.Run(fmt.Sprintf("%s moves it by %d", c.name, c.by), func(t *testing.T) {
-			generation, tree := f.generation(f.user), f.treeVersion()
-			must(t, c.do())
-			wantEqual(t, "generation", f.generation(f.user)-generation, c.by)
-			wantEqual(t, "tree_version", f.treeVersion()-tree, c.tree)
-		})
-	}
 }
 
 func (f *fixture) treeVersion() int64 {

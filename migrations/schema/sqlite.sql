@@ -189,7 +189,13 @@ CREATE INDEX resource_locks_folder ON resource_locks (namespace_id, root_kind, r
 
 CREATE INDEX resource_locks_folder_key ON resource_locks (root_folder_id) WHERE root_folder_id IS NOT NULL;
 
+CREATE INDEX resource_locks_held ON resource_locks (holder_user_id, id);
+
 CREATE INDEX resource_locks_holder ON resource_locks (holder_user_id, timeout_at);
+
+CREATE INDEX resource_locks_listed ON resource_locks (namespace_id, id);
+
+CREATE INDEX resource_locks_other ON resource_locks (origin, id) WHERE origin <> 'webdav';
 
 CREATE INDEX resource_locks_path ON resource_locks (namespace_id, lockroot_path);
 

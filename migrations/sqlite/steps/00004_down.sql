@@ -1,3 +1,6 @@
+DROP INDEX resource_locks_listed;
+DROP INDEX resource_locks_held;
+DROP INDEX resource_locks_other;
 DROP TABLE instance;
 DROP TABLE audit_log;
 DROP TABLE named_locks;

@@ -102,3 +102,9 @@ CREATE TABLE instance (
     id   INTEGER PRIMARY KEY CHECK (id = 1),
     uuid TEXT NOT NULL
 ) STRICT;
+
+-- Lists of locks have pages by id. There is no index of all WebDAV locks: they
+-- are most of the table.
+CREATE INDEX resource_locks_listed ON resource_locks (namespace_id, id);
+CREATE INDEX resource_locks_held ON resource_locks (holder_user_id, id);
+CREATE INDEX resource_locks_other ON resource_locks (origin, id) WHERE origin <> 'webdav';

@@ -1,0 +1,206 @@
+package store_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"holdfast/lockns"
+	"holdfast/store"
+)
+
+// tokensOfInfo are the tokens of a list, in its order.
+func tokensOfInfo(list []store.LockInfo) []string {
+	all := []string{}
+	for _, l := range list {
+		all = append(all, l.Token)
+	}
+	return all
+}
+
+// TestLocks lists what three users locked in two workspaces by every filter, and
+// compares with the filter's words applied one by one.
+func TestLocks(t *testing.T) {
+	f := newFixture(t)
+	bob := f.addUser("bob")
+	f.mkdir("/d")
+	f.mkdir("/d/e")
+	f.mkdir("/d2")
+	for _, path := range []string{"/d/e/f", "/d/g", "/d2/f"} {
+		f.put(path, "x")
+	}
+	type taken struct {
+		store.LockInfo
+		below []string // paths it is at or below
+	}
+	var all []taken
+	take := func(u store.User, path string, spec store.LockSpec, below ...string) {
+		out, err := f.Lock(t.Context(), at(u, path), spec, f.me())
+		must(t, err)
+		name := map[int64]string{f.user.ID: "ada", bob.ID: "bob"}[spec.Holder]
+		all = append(all, taken{store.LockInfo{Lock: out.Lock, Workspace: u.Workspace(), HolderName: name}, below})
+	}
+	short := func(spec store.LockSpec, end time.Duration) store.LockSpec {
+		spec.Timeout = end
+		return spec
+	}
+	take(f.user, "/", short(f.ofOrigin(lockns.Product, lockns.Resource), 0), "/")
+	take(f.user, "/d/e/f", short(f.spec(lockns.Resource), time.Minute), "/", "/d", "/d/e/f")
+	take(f.user, "/d", short(specOf(bob, lockns.Resource), 2*time.Minute), "/", "/d")
+	take(f.user, "/d/g", wopiSpec("v"), "/", "/d")
+	take(f.user, "/d2/f", short(f.ofOrigin(lockns.WOPI, lockns.Resource), time.Minute+time.Microsecond), "/", "/d2")
+	take(bob, "/d2", specOf(bob, lockns.Resource), "bob's /")
+	take(bob, "/", f.spec(lockns.Resource), "bob's /")
+	f.advance(time.Minute + time.Microsecond) // one is over, one is at its end
+
+	here, there := f.user.Workspace(), bob.Workspace()
+	unders := []string{"", "/", "/d", "/d2", "/d/e/f", "bob's /"}
+	seen := map[string]bool{}
+	for _, ws := range []*lockns.Workspace{nil, &here, &there} {
+		for _, holder := range []int64{0, f.user.ID, bob.ID} {
+			for _, origin := range []lockns.Origin{"", lockns.Product, lockns.WebDAV, lockns.WOPI} {
+				for _, under := range unders {
+					for _, expired := range []bool{false, true} {
+						filter := store.LockFilter{Workspace: ws, Holder: holder, Origin: origin, Expired: expired}
+						if target := f.at(under); under == "bob's /" {
+							target = at(bob, "/")
+							filter.Under = &target
+						} else if under != "" {
+							filter.Under = &target
+						}
+						var want []store.LockInfo
+						for _, l := range all {
+							if (ws == nil || l.Workspace == *ws) && (holder == 0 || l.Holder == holder) && (origin == "" || l.Origin == origin) &&
+								(under == "" || slices.Contains(l.below, under)) && l.ActiveAt(f.now()) != expired {
+								want = append(want, l.LockInfo)
+							}
+						}
+						got, err := f.Locks(t.Context(), filter)
+						must(t, err)
+						if !slices.Equal(got, want) {
+							t.Errorf("%+v under %q: %v, want %v", filter, under, tokensOfInfo(got), tokensOfInfo(want))
+						}
+						seen[fmt.Sprint(tokensOfInfo(got))] = true
+					}
+				}
+			}
+		}
+	}
+	if len(seen) < 12 {
+		t.Errorf("only %d different lists", len(seen))
+	}
+}
+
+func TestLocksInPages(t *testing.T) {
+	f := newFixture(t)
+	f.mkdir("/d")
+	f.lock("/d/first", lockns.Resource)
+	f.sql(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1200)
+INSERT INTO resource_locks (token, namespace_id, root_kind, root_file_id, ancestry, depth, mode, origin, holder_user_id, timeout_at, created_at)
+SELECT 'urn:x:' || i, namespace_id, root_kind, root_file_id, ancestry, depth, mode, iif(i % 2, 'webdav', 'wopi'), holder_user_id, timeout_at - 1000 * i, created_at
+FROM n CROSS JOIN resource_locks`)
+	here, folder := f.user.Workspace(), f.at("/d")
+	for name, filter := range map[string]store.LockFilter{
+		"everywhere": {}, "of a workspace": {Workspace: &here}, "of a user": {Holder: f.user.ID}, "of an origin": {Origin: lockns.WOPI},
+		"under a folder": {Under: &folder},
+	} {
+		t.Run(name, func(t *testing.T) {
+			total := map[bool]int{false: 1201, true: 600}[filter.Origin != ""]
+			for limit, wantPages := range map[int]int{0: total/1000 + 1, 1001: total/1000 + 1, 500: total/500 + 1, 1000: total/1000 + 1} {
+				filter.Limit, filter.After = limit, 0
+				var ids []int64
+				pages := 0
+				for {
+					list, err := f.Locks(t.Context(), filter)
+					must(t, err)
+					pages++
+					for _, l := range list {
+						ids = append(ids, l.ID)
+					}
+					if len(list) < min(max(limit, 1), 1000) || limit == 0 && len(list) < 1000 {
+						break
+					}
+					filter.After = ids[len(ids)-1]
+				}
+				wantEqual(t, "locks", len(ids), total)
+				wantEqual(t, "in order, each once", slices.IsSorted(ids) && len(slices.Compact(ids)) == total, true)
+				wantEqual(t, fmt.Sprintf("pages of %d", limit), pages, wantPages)
+			}
+		})
+	}
+}
+
+// TestLocksByIndex: the first step of each list's plan is the index made for it.
+func TestLocksByIndex(t *testing.T) {
+	f := newFixture(t)
+	f.mkdir("/d")
+	f.put("/d/f", "x")
+	here := f.user.Workspace()
+	root, folder, leaf := f.at("/"), f.at("/d"), f.at("/d/f")
+	const (
+		ids      = "INTEGER PRIMARY KEY (rowid>?)"
+		listed   = "INDEX resource_locks_listed (namespace_id=? AND id>?)"
+		held     = "INDEX resource_locks_held (holder_user_id=? AND id>?)"
+		other    = "INDEX resource_locks_other (origin=?"
+		ancestry = "INDEX resource_locks_ancestry (namespace_id=? AND ancestry>? AND ancestry<?)"
+		rooted   = "INDEX resource_locks_file (namespace_id=? AND root_kind=? AND root_file_id=?)"
+		timeout  = "INDEX resource_locks_timeout (namespace_id=? AND timeout_at<?)"
+		over     = "INDEX resource_locks_holder (holder_user_id=? AND timeout_at<?)"
+	)
+	for _, c := range []struct {
+		name            string
+		filter          store.LockFilter
+		active, expired string
+	}{
+		{"all", store.LockFilter{}, ids, timeout},
+		{"workspace", store.LockFilter{Workspace: &here}, listed, timeout},
+		{"holder", store.LockFilter{Holder: 1}, held, over},
+		{"WebDAV", store.LockFilter{Origin: lockns.WebDAV}, ids, timeout},
+		{"product", store.LockFilter{Origin: lockns.Product}, other, other},
+		{"workspace and holder", store.LockFilter{Workspace: &here, Holder: 1}, held, over},
+		{"workspace and origin", store.LockFilter{Workspace: &here, Origin: lockns.WOPI}, listed, timeout},
+		{"holder and origin", store.LockFilter{Holder: 1, Origin: lockns.WOPI}, held, over},
+		{"the root", store.LockFilter{Under: &root}, listed, timeout},
+		{"a folder", store.LockFilter{Under: &folder}, ancestry, ancestry},
+		{"a folder in its workspace, holder and origin", store.LockFilter{Workspace: &here, Under: &folder, Holder: 1, Origin: lockns.WOPI}, ancestry, ancestry},
+		{"a file", store.LockFilter{Under: &leaf}, rooted, timeout},
+	} {
+		for _, expired := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, expired %v", c.name, expired), func(t *testing.T) {
+				f.reopen() // forgets the statements of the lists before
+				c.filter.Expired = expired
+				_, err := f.Locks(t.Context(), c.filter)
+				must(t, err)
+				var lists []string
+				for _, s := range f.Statements() {
+					if strings.Contains(s, "ORDER BY l.id LIMIT") {
+						lists = append(lists, s)
+					}
+				}
+				wantEqual(t, "statements", len(lists), 1)
+				want := map[bool]string{false: c.active, true: c.expired}[expired]
+				if plan := f.plan(lists[0]); !strings.Contains(plan[0], "SEARCH l USING "+want) {
+					t.Errorf("%q, want %q first\nin %s", plan, want, lists[0])
+				}
+			})
+		}
+	}
+}
+
+// plan are the steps of a statement's query plan.
+func (f *fixture) plan(statement string) (steps []string) {
+	f.t.Helper()
+	rows, err := f.database().Query("EXPLAIN QUERY PLAN "+statement, slices.Repeat([]any{nil}, strings.Count(statement, "?"))...)
+	must(f.t, err)
+	defer rows.Close()
+	for rows.Next() {
+		var id, parent, unused int
+		var step string
+		must(f.t, rows.Scan(&id, &parent, &unused, &step))
+		steps = append(steps, step)
+	}
+	must(f.t, rows.Err())
+	return steps
+}
