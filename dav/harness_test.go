@@ -167,6 +167,8 @@ type call struct {
 	chunked bool
 	http10  bool // speak HTTP/1.0
 	cut     int  // announce as many bytes and close the connection after the body
+	// meanwhile is called when the server has asked for the body (Expect).
+	meanwhile func()
 }
 
 // answer is what came back. interim tells whether a 100 came first.
@@ -209,6 +211,9 @@ func (sp *space) try(c call) (answer, error) {
 		}
 		if interim = res.StatusCode == http.StatusContinue; !interim {
 			return read(res, false)
+		}
+		if c.meanwhile != nil {
+			c.meanwhile()
 		}
 	}
 	if c.cut > 0 {
