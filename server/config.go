@@ -48,6 +48,8 @@ type Config struct {
 	LockMax       Duration `help:"Longest time of a lock (default: ${default})." default:"7d" env:"HOLDFAST_LOCK_MAX" placeholder:"TIME"`
 	PropfindMax   int      `help:"Entries of one PROPFIND answer (default: ${default})." default:"100000" env:"HOLDFAST_PROPFIND_MAX" placeholder:"N"`
 	MaxBody       Size     `help:"Largest body of a PUT; 0 is no limit (default: ${default})." default:"0" env:"HOLDFAST_MAX_BODY" placeholder:"SIZE"`
+	Versions      int      `help:"Former contents kept of a file, counted as storage; 0 keeps no new ones, and leaves those there (default: ${default})." default:"0" env:"HOLDFAST_VERSIONS" placeholder:"N"`
+	VersionsAge   Duration `help:"How long a former content is kept after the next came (default: without end)." default:"0" env:"HOLDFAST_VERSIONS_AGE" placeholder:"TIME"`
 	BlockedNames  []string `help:"Names that no client may see or make." env:"HOLDFAST_BLOCKED_NAMES" placeholder:"NAME"`
 	LogFormat     string   `help:"Form of the log on standard error." enum:"text,json" default:"text" env:"HOLDFAST_LOG_FORMAT"`
 	AdminPassword Secret   `kong:"-"` // HOLDFAST_ADMIN_PASSWORD; "" mints one
@@ -162,6 +164,8 @@ func (c *Config) checkLimits() []error {
 	refuse(c.Quota < 0, "--quota: must not be negative")
 	refuse(c.MaxBody < 0, "--max-body: must not be negative")
 	refuse(c.LocksPerUser < 0, "--locks-per-user: must not be negative")
+	refuse(c.Versions < 0, "--versions: must not be negative")
+	refuse(c.VersionsAge < 0, "--versions-age: must not be negative")
 	refuse(c.PropfindMax < 1, "--propfind-max: must be at least 1")
 	// A Timeout is told in whole seconds (RFC 4918 section 10.7).
 	refuse(c.LockDefault < Duration(time.Second), "--lock-default: must be at least 1s")

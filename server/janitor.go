@@ -26,13 +26,16 @@ type job struct {
 	round  func(context.Context) (done int, err error)
 }
 
-// jobs is the upkeep of a store and its objects.
-func jobs(st *store.Store, objects blob.Store) []job {
+// jobs is the upkeep of a store, whose versions may have an age, and its objects.
+func jobs(st *store.Store, objects blob.Store, versionsAge Duration) []job {
 	list := []job{
 		{name: "purge", every: 10 * time.Minute, first: true, signal: st.PurgeSignal(), round: st.Purge},
 		{name: "expire locks", every: time.Minute, first: true, round: st.ExpireLocks},
 		{name: "collect garbage", every: 5 * time.Minute, first: true, round: st.CollectGarbage},
 		{name: "remove orphans", every: 6 * time.Hour, round: st.RemoveOrphans},
+	}
+	if versionsAge > 0 {
+		list = append(list, job{name: "prune versions", every: time.Hour, first: true, round: st.PruneVersions})
 	}
 	if s3, ok := objects.(interface {
 		AbortIncomplete(context.Context, time.Time) error

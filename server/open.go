@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"time"
 
 	"holdfast/blob"
 	"holdfast/store"
@@ -77,6 +78,8 @@ func (l locations) open(ctx context.Context, cfg *Config, log *slog.Logger) (*st
 		OwnedEmpties: cfg.EmptyObjects == "owned",
 		NoSync:       cfg.Sync == "normal",
 		Quota:        int64(cfg.Quota),
+		Versions:     cfg.Versions,
+		VersionsAge:  time.Duration(cfg.VersionsAge),
 		LocksPerUser: cfg.LocksPerUser,
 		Log:          log,
 	})

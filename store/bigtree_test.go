@@ -168,7 +168,7 @@ func TestAbandonedBuild(t *testing.T) {
 }
 
 // bytesStored is what the rows say they take.
-const bytesStored = `SELECT (SELECT coalesce(sum(size + props_bytes), 0) FROM files) + (SELECT coalesce(sum(props_bytes), 0) FROM folders)`
+const bytesStored = `SELECT (SELECT coalesce(sum(size + props_bytes + versions_bytes), 0) FROM files) + (SELECT coalesce(sum(props_bytes), 0) FROM folders)`
 
 func TestPurgeInChunks(t *testing.T) {
 	t.Parallel()

@@ -134,7 +134,7 @@ ON CONFLICT (object_key) WHERE object_key IS NOT NULL DO UPDATE SET refs = refs 
 	return id, err
 }
 
-// rewriteBlob writes over inline content that one file alone refers to, and
+// rewriteBlob writes over inline content that has one reference alone, and
 // reports whether it could. Whoever reads has taken the old content out of the
 // database whole.
 func (t *tx) rewriteBlob(id int64, b *body) (bool, error) {
@@ -156,6 +156,12 @@ func (b *body) bytes() []byte {
 		return []byte{}
 	}
 	return b.data
+}
+
+// shareBlob adds a reference.
+func (t *tx) shareBlob(id int64) error {
+	_, err := t.exec(`UPDATE blobs SET refs = refs + 1 WHERE id = ?`, id)
+	return err
 }
 
 // dropBlob takes a reference away. With the last one the row goes, and its

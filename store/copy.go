@@ -28,9 +28,11 @@ type CopyOptions struct {
 }
 
 // Copy copies a resource with its dead properties; content is shared, no bytes
-// are copied, and locks are not copied. What the destination mapped to is
-// replaced; a lock rooted there stays and holds the copy from then on. created
-// tells whether it mapped to nothing. The workspaces may differ.
+// are copied, and locks and versions are not copied. What the destination mapped
+// to is replaced; a lock rooted there stays and holds the copy from then on. A
+// file that replaces a file takes over its versions and, where versions are kept,
+// its content as the newest. created tells whether the destination mapped to
+// nothing. The workspaces may differ.
 //
 // A tree of more than 2,000 members is built out of sight in chunks and put in
 // place by a last transaction that asks the claim again; changes of the source
@@ -121,9 +123,10 @@ func (sp *spot) refuseExisting(noOverwrite bool) error {
 	return nil
 }
 
-// clear takes away what dst maps to. It returns the locks rooted there, which
-// hold whatever comes instead; those below end.
-func (t *tx) clear(dst *spot) ([]lockns.Lock, error) {
+// clear takes away what dst maps to, for src to come. It returns the locks rooted
+// there, which hold whatever comes instead; those below end. A file that has
+// something to leave to the file that comes is set aside for inherit.
+func (t *tx) clear(dst *spot, src *Node) ([]lockns.Lock, error) {
 	if dst.node == nil {
 		return nil, nil
 	}
@@ -140,12 +143,21 @@ func (t *tx) clear(dst *spot) ([]lockns.Lock, error) {
 	if err := t.dropUnder(dst.space, dst.node.Place); err != nil {
 		return nil, err
 	}
+	if t.succeeds(src, dst.node) {
+		return kept, t.setAside(dst.node)
+	}
 	return kept, t.removeNode(dst.node)
 }
 
-// rebind roots the kept locks of a destination on what it maps to now. They
-// keep id, token, holder and end.
-func (t *tx) rebind(dst *spot, kept []lockns.Lock, place lockns.Place) error {
+// inherit gives what dst maps to now, which came from src, what was kept: the
+// versions and the content of a file that was set aside, and the locks of the
+// destination, which keep id, token, holder and end.
+func (t *tx) inherit(dst *spot, src *Node, kept []lockns.Lock, place lockns.Place) error {
+	if t.succeeds(src, dst.node) {
+		if err := t.succeed(dst.node, place.Root.ID); err != nil {
+			return err
+		}
+	}
 	for _, l := range kept {
 		l.Place = place
 		if _, err := t.addLock(dst.space, l); err != nil {
@@ -157,7 +169,7 @@ func (t *tx) rebind(dst *spot, kept []lockns.Lock, place lockns.Place) error {
 
 // copyNow copies a file, an empty folder or a small tree in this transaction.
 func (t *tx) copyNow(src, dst *spot, o CopyOptions) error {
-	kept, err := t.clear(dst)
+	kept, err := t.clear(dst, src.node)
 	if err != nil {
 		return err
 	}
@@ -170,7 +182,7 @@ func (t *tx) copyNow(src, dst *spot, o CopyOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := t.rebind(dst, kept, n.Place); err != nil {
+	if err := t.inherit(dst, src.node, kept, n.Place); err != nil {
 		return err
 	}
 	if err := t.fits(dst.space); err != nil {
@@ -202,7 +214,7 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, dst.id, dst.parentID, name, NameKey(name
 		return to, err
 	}
 	to.Place = dst.parent.File(id)
-	if _, err := t.exec(`UPDATE blobs SET refs = refs + 1 WHERE id = ?`, from.blob); err != nil {
+	if err := t.shareBlob(from.blob); err != nil {
 		return to, err
 	}
 	if err := t.copyProps(from, &to); err != nil {
@@ -303,7 +315,7 @@ func (t *tx) attach(from, to Target, o CopyOptions, copied Node, root int64, c C
 	if !sameNode(src.node, &copied) {
 		return false, fmt.Errorf("%w: the source was replaced while it was copied", ErrBusy)
 	}
-	kept, err := t.clear(dst)
+	kept, err := t.clear(dst, src.node)
 	if err != nil {
 		return false, err
 	}
@@ -315,7 +327,7 @@ func (t *tx) attach(from, to Target, o CopyOptions, copied Node, root int64, c C
 	if err != nil {
 		return false, err
 	}
-	if err := t.rebind(dst, kept, dst.parent.Folder(root)); err != nil {
+	if err := t.inherit(dst, src.node, kept, dst.parent.Folder(root)); err != nil {
 		return false, err
 	}
 	return dst.node == nil, t.touchFolder(dst.space, dst.parentID)

@@ -49,6 +49,7 @@ type Node struct {
 	parent    int64 // id of the folder it is in; 0 for the workspace root
 	blob      int64 // id of the blobs row; 0 for folders
 	props     int64 // bytes of its dead properties
+	versions  int64 // bytes of its versions; 0 when it has none
 }
 
 // IsFolder reports whether the node is a folder or the workspace root.

@@ -15,7 +15,9 @@ const moveAtOnce = 10000
 // properties stay. Inside a workspace it costs the same whatever is below. The
 // WebDAV locks of the source end, those of other origins go along; what the
 // destination mapped to is replaced, and a lock rooted there stays and holds
-// the moved resource from then on. created tells whether it mapped to nothing.
+// the moved resource from then on. A file that replaces a file takes over its
+// versions, beside its own, and, where versions are kept, its content as the
+// newest. created tells whether the destination mapped to nothing.
 //
 // Between workspaces every member changes its workspace in the same
 // transaction, at most 10,000 of them.
@@ -73,7 +75,7 @@ func (t *tx) relocate(src, dst *spot, cred lockns.Credentials) error {
 	if err != nil {
 		return err
 	}
-	kept, err := t.clear(dst)
+	kept, err := t.clear(dst, n)
 	if err != nil {
 		return err
 	}
@@ -94,8 +96,13 @@ func (t *tx) relocate(src, dst *spot, cred lockns.Credentials) error {
 			return err
 		}
 	}
-	if err := t.rebind(dst, kept, place); err != nil {
+	if err := t.inherit(dst, n, kept, place); err != nil {
 		return err
+	}
+	if src.space != dst.space {
+		if err := t.fits(dst.space); err != nil {
+			return err
+		}
 	}
 	if err := t.touchFolder(src.space, src.parentID); err != nil {
 		return err
@@ -196,7 +203,7 @@ func (t *tx) emigrate(src, dst *spot, carried []lockns.Lock, cred lockns.Credent
 			return errors.Join(ErrForeignLock, locked([]lockns.Lock{l}))
 		}
 	}
-	bytes := src.node.Size + src.node.props
+	bytes := src.node.stored()
 	if src.node.IsFolder() {
 		id := src.node.Place.Root.ID
 		n, err := t.countTree(id, moveAtOnce+1)
@@ -221,10 +228,7 @@ func (t *tx) emigrate(src, dst *spot, carried []lockns.Lock, cred lockns.Credent
 	if err := t.addUsage(src.id, -bytes); err != nil {
 		return err
 	}
-	if err := t.addUsage(dst.id, bytes); err != nil {
-		return err
-	}
-	return t.fits(dst.space)
+	return t.addUsage(dst.id, bytes)
 }
 
 // treeOf1 selects a folder, the statement's first parameter, and all below it.
@@ -233,7 +237,7 @@ SELECT ?1 UNION ALL SELECT f.id FROM tree CROSS JOIN folders f ON f.parent_id = 
 
 // treeBytes is what a folder and all below it take.
 func (t *tx) treeBytes(folder int64) (bytes int64, err error) {
-	_, err = t.row(`SELECT (SELECT coalesce(sum(size + props_bytes), 0) FROM files WHERE folder_id IN (`+treeOf1+`))
+	_, err = t.row(`SELECT (SELECT coalesce(sum(size + props_bytes + versions_bytes), 0) FROM files WHERE folder_id IN (`+treeOf1+`))
 + (SELECT coalesce(sum(props_bytes), 0) FROM folders WHERE id IN (`+treeOf1+`))`, []any{folder}, &bytes)
 	return bytes, err
 }

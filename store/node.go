@@ -189,8 +189,8 @@ var chainQueries = func() [joinLevels + 1]string {
 
 // The columns of a node, in one shape for folders and files.
 const (
-	folderColumns = `1, f.id, f.name, 0, '', NULL, 0, f.props_bytes, f.created_at, f.modified_at`
-	fileColumns   = `0, f.id, f.name, f.size, f.version, f.content_type, f.blob_id, f.props_bytes, f.created_at, f.modified_at`
+	folderColumns = `1, f.id, f.name, 0, '', NULL, 0, f.props_bytes, 0, f.created_at, f.modified_at`
+	fileColumns   = `0, f.id, f.name, f.size, f.version, f.content_type, f.blob_id, f.props_bytes, f.versions_bytes, f.created_at, f.modified_at`
 )
 
 const selectMember = `SELECT ` + folderColumns + ` FROM folders f WHERE f.parent_id = ? AND f.name_key = ?
@@ -236,7 +236,7 @@ func scanNode(scan func(...any) error, namespace int64, parent lockns.Place, par
 type nodeRow struct {
 	folder            bool
 	id, size, blob    int64
-	props             int64
+	props, versions   int64
 	created, modified int64
 	name              string
 	version           sql.RawBytes
@@ -245,7 +245,7 @@ type nodeRow struct {
 
 func (r *nodeRow) dest() []any {
 	return []any{
-		&r.folder, &r.id, &r.name, &r.size, &r.version, &r.contentType, &r.blob, &r.props, &r.created, &r.modified,
+		&r.folder, &r.id, &r.name, &r.size, &r.version, &r.contentType, &r.blob, &r.props, &r.versions, &r.created, &r.modified,
 	}
 }
 
@@ -254,7 +254,7 @@ func (r *nodeRow) node(namespace int64, parent lockns.Place, parentID int64) Nod
 	n := Node{
 		Name: r.name, Size: r.size, ContentType: r.contentType.String,
 		Created: fromMicros(r.created), Modified: fromMicros(r.modified),
-		namespace: namespace, parent: parentID, blob: r.blob, props: r.props,
+		namespace: namespace, parent: parentID, blob: r.blob, props: r.props, versions: r.versions,
 	}
 	if r.folder {
 		n.Place = parent.Folder(r.id)
@@ -265,8 +265,9 @@ func (r *nodeRow) node(namespace int64, parent lockns.Place, parentID int64) Nod
 	return n
 }
 
-// etag is the strong entity tag of a version.
+// etag is the strong entity tag of a version id, version the way back.
 func etag(version string) string { return `"` + version + `"` }
+func (n Node) version() string   { return strings.Trim(n.ETag, `"`) }
 
 // folderID is the id of the folders row, for the root too.
 func (sp *space) folderID(n *Node) int64 {

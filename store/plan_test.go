@@ -47,6 +47,7 @@ func everything(t *testing.T, f *fixture) {
 		must(t, f.Unlock(ctx, f.at(path), store.ByToken(l.Lock.Token), f.me()))
 	}
 	f.read("/d/f")
+	f.everyVersion()
 	for n := range 18 {
 		_, err := f.Stat(ctx, f.at(deepPath(n+1).String())) // as many levels as one statement takes, and more
 		wantError(t, err, store.ErrNotFound)
@@ -74,7 +75,7 @@ func everything(t *testing.T, f *fixture) {
 	must(t, err)
 	must(t, f.RemoveUser(ctx, "bob"))
 	f.advance(100 * time.Hour)
-	for _, run := range []func(context.Context) (int, error){f.ExpireLocks, f.Purge, f.CollectGarbage, f.RemoveOrphans} {
+	for _, run := range []func(context.Context) (int, error){f.ExpireLocks, f.Purge, f.PruneVersions, f.CollectGarbage, f.RemoveOrphans} {
 		for n := 1; n > 0; {
 			n, err = run(ctx)
 			must(t, err)
@@ -85,7 +86,7 @@ func everything(t *testing.T, f *fixture) {
 // TestNoStatementScans: what a request costs does not grow with what others
 // store. Every step of every statement must be a look-up in an index.
 func TestNoStatementScans(t *testing.T) {
-	f := newFixture(t, func(o *store.Options) { o.LocksPerUser = 1000; o.Quota = 1 << 40 })
+	f := newFixture(t, func(o *store.Options) { o.LocksPerUser, o.Quota, o.Versions, o.VersionsAge = 1000, 1<<40, 2, time.Hour })
 	everything(t, f)
 	f.bigTree("/big")
 	f.copy("/big", "/bigger")

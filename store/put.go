@@ -9,7 +9,7 @@ import (
 
 // Put creates a file or replaces its content, atomically: readers see the old
 // content or the new one, and a Put that fails changes nothing. created tells
-// which.
+// which. The old content becomes a version where versions are kept.
 //
 // Everything that can refuse the request is asked on a snapshot before the
 // first byte of the body is read, and decided again in the transaction.
@@ -64,41 +64,48 @@ func (t *tx) admitPut(target Target, size int64, c Claim) (*spot, int64, error) 
 	if sp.parentID == 0 {
 		return nil, 0, ErrNoParent
 	}
+	room, err := t.admitContent(sp, size, c)
+	return sp, room, err
+}
+
+// admitContent decides whether a file may get content of this size, or be made
+// with it, and how many bytes may come.
+func (t *tx) admitContent(sp *spot, size int64, c Claim) (room int64, err error) {
 	touched := sp.membership()
 	var freed int64
 	if sp.node != nil {
-		touched, freed = sp.touch(), sp.node.Size
+		touched = sp.touch()
+		if freed, err = t.freed(sp.node); err != nil {
+			return 0, err
+		}
 	}
-	room, err := t.room(sp.space, freed)
-	if err != nil {
-		return nil, 0, err
+	if room, err = t.room(sp.space, freed); err != nil {
+		return 0, err
 	}
 	if _, err := t.permit(c, touched); err != nil {
-		return nil, 0, err
+		return 0, err
 	}
 	if room >= 0 && size > room {
-		return nil, 0, ErrQuota
+		return 0, ErrQuota
 	}
-	return sp, room, nil
+	return room, nil
 }
 
 // putFile writes the rows of a file's new content.
 func (t *tx) putFile(sp *spot, b *body, contentType string) (Node, error) {
 	n := Node{
 		Name: sp.target.Path.Base(), Size: b.object.Size, ContentType: contentType,
-		Created: t.now, Modified: t.now, namespace: sp.id, parent: sp.parentID,
+		ETag: etag(uuid.NewString()), Created: t.now, Modified: t.now, namespace: sp.id, parent: sp.parentID,
 	}
-	version := uuid.NewString()
-	n.ETag = etag(version)
 	if sp.node != nil {
-		return t.overwrite(sp, n, b, version)
+		return t.overwrite(sp, n, b)
 	}
 	var err error
 	if n.blob, err = t.addBlob(b); err != nil {
 		return n, err
 	}
 	id, err := t.insert(`INSERT INTO files (namespace_id, folder_id, name, name_key, blob_id, size, version, content_type, created_at, modified_at)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, sp.id, sp.parentID, n.Name, NameKey(n.Name), n.blob, n.Size, version, null(contentType), micros(t.now), micros(t.now))
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, sp.id, sp.parentID, n.Name, NameKey(n.Name), n.blob, n.Size, n.version(), null(contentType), micros(t.now), micros(t.now))
 	if err != nil {
 		return n, err
 	}
@@ -109,30 +116,46 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, sp.id, sp.parentID, n.Name, NameKey(n.Na
 	return n, t.written(sp.space, n.Size)
 }
 
-// overwrite gives an existing file the content of n. Identity, name, time of
-// creation and properties stay.
-func (t *tx) overwrite(sp *spot, n Node, b *body, version string) (Node, error) {
+// overwrite gives an existing file the content of a body.
+func (t *tx) overwrite(sp *spot, n Node, b *body) (Node, error) {
 	old := sp.node
-	n.Place, n.Name, n.Created, n.props = old.Place, old.Name, old.Created, old.props
-	rewritten, err := t.rewriteBlob(old.blob, b)
+	var rewritten bool
+	var err error
+	if !t.keeps(old) {
+		rewritten, err = t.rewriteBlob(old.blob, b)
+	}
 	if n.blob = old.blob; err == nil && !rewritten {
 		n.blob, err = t.addBlob(b)
 	}
 	if err != nil {
 		return n, err
 	}
-	_, err = t.exec(`UPDATE files SET blob_id = ?, size = ?, version = ?, content_type = ?, modified_at = ? WHERE id = ?`,
-		n.blob, n.Size, version, null(n.ContentType), micros(t.now), n.Place.Root.ID)
+	return t.replaceContent(sp, n)
+}
+
+// replaceContent gives an existing file the content of n, whose blob has the
+// reference already. Identity, name, time of creation and properties stay. The
+// former content becomes a version, or goes unless its blob is the new one's.
+func (t *tx) replaceContent(sp *spot, n Node) (Node, error) {
+	old := sp.node
+	grown, err := t.keep(old, old.Place.Root.ID)
 	if err != nil {
 		return n, err
 	}
-	if !rewritten {
+	n.Place, n.Name, n.Created = old.Place, old.Name, old.Created
+	n.namespace, n.parent, n.props, n.versions = old.namespace, old.parent, old.props, old.versions+grown
+	_, err = t.exec(`UPDATE files SET blob_id = ?, size = ?, version = ?, content_type = ?, modified_at = ?, versions_bytes = versions_bytes + ? WHERE id = ?`,
+		n.blob, n.Size, n.version(), null(n.ContentType), micros(n.Modified), grown, n.Place.Root.ID)
+	if err != nil {
+		return n, err
+	}
+	if !t.keeps(old) && n.blob != old.blob {
 		if err := t.dropBlob(old.blob); err != nil {
 			return n, err
 		}
 	}
 	sp.regrows = true
-	return n, t.written(sp.space, n.Size-old.Size)
+	return n, t.written(sp.space, n.Size-old.Size+grown)
 }
 
 // written books the bytes of a change and passes the point after its writes.

@@ -6,7 +6,7 @@ import (
 	"holdfast/lockns"
 )
 
-// Remove deletes a file, or a folder with everything below it, and ends the
+// Remove deletes a file with its versions, or a folder with everything below it, and ends the
 // locks there: all or nothing, in one transaction whatever the size of the
 // tree. A folder is only detached; Purge does the work of its rows.
 //
@@ -44,11 +44,16 @@ func (t *tx) removeNode(n *Node) error {
 		t.after = append(t.after, t.s.signalPurge)
 		return err
 	}
+	if n.versions > 0 {
+		if _, _, err := t.dropVersions(`file_id = ?`, n.Place.Root.ID); err != nil {
+			return err
+		}
+	}
 	if _, err := t.exec(`DELETE FROM files WHERE id = ?`, n.Place.Root.ID); err != nil {
 		return err
 	}
 	if err := t.dropBlob(n.blob); err != nil {
 		return err
 	}
-	return t.addUsage(n.namespace, -n.Size-n.props)
+	return t.addUsage(n.namespace, -n.stored())
 }

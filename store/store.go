@@ -31,6 +31,14 @@ type Options struct {
 	NoSync bool
 	// Quota in bytes for workspaces without one of their own; 0 is none.
 	Quota int64
+	// Versions is how many former contents of a file are kept when it gets
+	// another. With 0 no new ones are; those there stay until their file goes or
+	// VersionsAge ends them, so that opening a store once without this destroys
+	// no history. They count as stored content.
+	Versions int
+	// VersionsAge is how long after its replacement a version is offered; 0 is
+	// without end. PruneVersions removes those that are older.
+	VersionsAge time.Duration
 	// LocksPerUser is how many active locks a user may hold; 0 is no limit.
 	LocksPerUser int
 	// Cache keeps lock projections, for what shows locks; in memory when nil.

@@ -80,24 +80,43 @@ func (t *tx) purgeSome(limit int) (int, error) {
 	return 1, t.addUsage(namespace, -props)
 }
 
-func (t *tx) purgeFiles(folder int64, limit int) (int, error) {
+// purgeFiles deletes files of a folder. Each of their versions is a row too.
+func (t *tx) purgeFiles(folder int64, limit int) (rows int, err error) {
 	var nodes []Node
-	err := t.rows(`SELECT id, namespace_id, blob_id, size, props_bytes FROM files WHERE folder_id = ? LIMIT ?`, []any{folder, limit},
+	err = t.rows(`SELECT id, namespace_id, blob_id, size, props_bytes, versions_bytes FROM files WHERE folder_id = ? LIMIT ?`, []any{folder, limit},
 		func(scan func(...any) error) error {
 			var n Node
-			err := scan(&n.Place.Root.ID, &n.namespace, &n.blob, &n.Size, &n.props)
+			err := scan(&n.Place.Root.ID, &n.namespace, &n.blob, &n.Size, &n.props, &n.versions)
 			nodes = append(nodes, n)
 			return err
 		})
 	if err != nil {
 		return 0, err
 	}
-	for i := range nodes {
-		if err := t.removeNode(&nodes[i]); err != nil {
+	for i := 0; i < len(nodes) && rows < limit; i++ {
+		n, err := t.purgeFile(&nodes[i], limit-rows)
+		if err != nil {
 			return 0, err
 		}
+		rows += n
 	}
-	return len(nodes), nil
+	return rows, nil
+}
+
+// purgeFile deletes versions of a file, and then the file if there may be one row
+// more.
+func (t *tx) purgeFile(n *Node, limit int) (rows int, err error) {
+	if n.versions > 0 {
+		gone, bytes, err := t.dropVersions(`id IN (SELECT id FROM file_versions WHERE file_id = ? LIMIT ?)`, n.Place.Root.ID, limit)
+		if err == nil {
+			err = t.unbook(n.Place.Root.ID, bytes)
+		}
+		if rows = len(gone); err != nil || rows == limit {
+			return rows, err
+		}
+		n.versions -= bytes
+	}
+	return rows + 1, t.removeNode(n)
 }
 
 // CollectGarbage removes up to 500 objects that lost their last reference at

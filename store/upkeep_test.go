@@ -121,10 +121,12 @@ func TestSharedEmpty(t *testing.T) {
 // TestCheckFinds: every kind of fault that Check knows is found, each alone.
 func TestCheckFinds(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
+	f := newFixture(t, keeping(1))
 	f.mkdir("/d")
 	f.mkdir("/d/e")
 	f.put("/d/f", strings.Repeat("x", 100))
+	f.put("/h", "former")
+	f.put("/h", "")
 	f.put("/g", "inline")
 	f.setProp("/g", "a", "1")
 	f.lock("/g", "resource")
@@ -140,6 +142,10 @@ func TestCheckFinds(t *testing.T) {
 		{"a file and a folder of one name", `UPDATE files SET name = 'e', name_key = 'e' WHERE name = 'f'`, "have one name"},
 		{"a wrong number of references", `UPDATE blobs SET refs = refs + 1`, "references, found 1"},
 		{"a wrong size", `UPDATE files SET size = size + 1 WHERE name = 'g'`, "its blob"},
+		{"a version without a reference", `DELETE FROM file_versions`, "has 1 references, found 0"},
+		{"a version of a wrong size", `UPDATE file_versions SET size = size + 1`, "version 1 has size 7, its blob 6"},
+		{"forgotten versions", `UPDATE files SET versions_bytes = 0 WHERE name = 'h'`, "says its versions take 0 bytes, found 6"},
+		{"versions that are not there", `UPDATE files SET versions_bytes = 1 WHERE name = 'g'`, "says its versions take 1 bytes, found 0"},
 		{"lost data", `DELETE FROM blob_data`, "neither or both of object and data"},
 		{"cut data", `UPDATE blob_data SET data = x''`, "its data 0"},
 		{"garbage in use", `INSERT INTO garbage (object_key, dropped_at) SELECT object_key, 0 FROM blobs WHERE object_key IS NOT NULL`, "is garbage and in use"},

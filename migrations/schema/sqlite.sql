@@ -60,7 +60,7 @@ CREATE TABLE file_versions (
     id           INTEGER PRIMARY KEY AUTOINCREMENT,
     file_id      INTEGER NOT NULL REFERENCES files (id),
     blob_id      INTEGER NOT NULL REFERENCES blobs (id),
-    size         INTEGER NOT NULL CHECK (size >= 0),
+    size         INTEGER NOT NULL CHECK (size > 0),
     version      TEXT NOT NULL,
     content_type TEXT NULL,
     modified_at  INTEGER NOT NULL,

@@ -50,12 +50,14 @@ CREATE INDEX accounts_team ON accounts (team_id) WHERE team_id IS NOT NULL;
 
 -- Former contents of a file. replaced_at is when the next content came. They
 -- refer to blobs as files do, so they are dropped by the store, never by a
--- cascade; versions_bytes of the file is what they take.
+-- cascade; versions_bytes of the file is what they take. Empty content is not
+-- kept, so that a file whose versions take no bytes has none. Ids tell the age:
+-- a version keeps its own when a file that replaces another takes it over.
 CREATE TABLE file_versions (
     id           INTEGER PRIMARY KEY AUTOINCREMENT,
     file_id      INTEGER NOT NULL REFERENCES files (id),
     blob_id      INTEGER NOT NULL REFERENCES blobs (id),
-    size         INTEGER NOT NULL CHECK (size >= 0),
+    size         INTEGER NOT NULL CHECK (size > 0),
     version      TEXT NOT NULL,
     content_type TEXT NULL,
     modified_at  INTEGER NOT NULL,
