@@ -4,11 +4,13 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/gorilla/mux"
 
 	"holdfast/dav"
+	"holdfast/store"
 )
 
 // Where the caller's workspace and those of their teams are mounted.
@@ -101,3 +103,6 @@ func answerProbe(w http.ResponseWriter, r *http.Request, err error) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	_, _ = io.WriteString(w, "ok\n") // a client that left needs no answer
 }
+
+// TeamPath is the path of the URL that a team's workspace is mounted at.
+func TeamPath(t store.Team) string { return teamsPrefix + "/" + url.PathEscape(t.Name) + "/" }

@@ -28,6 +28,9 @@ type commands struct {
 
 	Serve   serveCmd   `cmd:"" default:"withargs" help:"Serve files over WebDAV (the default)."`
 	User    userCmd    `cmd:"" help:"Manage users."`
+	Team    teamCmd    `cmd:"" help:"Manage teams and their members."`
+	Account accountCmd `cmd:"" help:"Manage app passwords."`
+	Locks   locksCmd   `cmd:"" help:"See, set and end locks."`
 	Check   checkCmd   `cmd:"" help:"Look for faults in database and objects, a line each."`
 	Migrate migrateCmd `cmd:"" help:"Change the database's schema, or show its version."`
 	Version versionCmd `cmd:"" help:"Print the version."`
@@ -234,12 +237,8 @@ func written(what, example string) kong.MapperFunc {
 	}
 }
 
-// plain is the text of an error without the names of packages: people who run
-// commands know none.
+// plain is the text of an error without the name of the package at its head:
+// people who run commands know none.
 func plain(err error) string {
-	text := err.Error()
-	for _, e := range []error{store.ErrBusy, store.ErrNoSpace, store.ErrUnavailable, store.ErrCommitUnknown} {
-		text = strings.ReplaceAll(text, e.Error(), strings.TrimPrefix(e.Error(), "store: "))
-	}
-	return text
+	return strings.TrimPrefix(strings.NewReplacer(": store: ", ": ", "\nstore: ", "\n").Replace(err.Error()), "store: ")
 }

@@ -34,18 +34,24 @@ type person struct {
 // check refuses a name that nobody can log in with.
 func (p person) check() error { return server.CheckLoginName(p.Name) }
 
-// explain words what the store refuses for people: they know users, not rows.
-func (p person) explain(err error) error {
+func (p person) explain(err error) error { return explain(fmt.Sprintf("user %q", p.Name), err) }
+
+// explain words what the store refuses for people: they know users and teams,
+// not rows.
+func explain(what string, err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, store.ErrNotFound):
-		return fmt.Errorf("user %q does not exist", p.Name)
+		return fmt.Errorf("%s does not exist", what)
 	case errors.Is(err, store.ErrExists):
-		return fmt.Errorf("user %q exists already", p.Name)
+		return fmt.Errorf("%s exists already", what)
 	}
-	return fmt.Errorf("user %q: %w", p.Name, err)
+	return fmt.Errorf("%s: %w", what, err)
 }
+
+// sameUser reports whether a name on the command line is the user's.
+func sameUser(u store.User, name string) bool { return strings.EqualFold(u.Name, name) }
 
 // leader is a person who may be the last administrator.
 type leader struct {
@@ -69,7 +75,7 @@ func (l leader) keep(ctx context.Context, st *store.Store) error {
 		if !server.Administers(u) {
 			continue
 		}
-		if !strings.EqualFold(u.Name, l.Name) {
+		if !sameUser(u, l.Name) {
 			return nil
 		}
 		last = true
