@@ -57,7 +57,7 @@ func (t *tx) report(query string, report func(string)) error {
 // faultQueries each select one line of text a fault.
 var faultQueries = []string{
 	`SELECT 'integrity: ' || integrity_check FROM pragma_integrity_check WHERE integrity_check <> 'ok'`,
-	`SELECT 'row ' || rowid || ' of ' || "table" || ' refers to a missing row of ' || parent FROM pragma_foreign_key_check`,
+	`SELECT coalesce('row ' || rowid, 'a row') || ' of ' || "table" || ' refers to a missing row of ' || parent FROM pragma_foreign_key_check`,
 	`SELECT 'workspace ' || workspace_type || ':' || workspace_id || ' has ' || (SELECT count(*) FROM folders f
 WHERE f.namespace_id = n.id AND f.parent_id IS NULL AND f.detached_at IS NULL) || ' root folders' FROM resource_lock_namespaces n
 WHERE 1 <> (SELECT count(*) FROM folders f WHERE f.namespace_id = n.id AND f.parent_id IS NULL AND f.detached_at IS NULL)`,
@@ -65,6 +65,10 @@ WHERE 1 <> (SELECT count(*) FROM folders f WHERE f.namespace_id = n.id AND f.par
 AND NOT EXISTS (SELECT 1 FROM resource_lock_namespaces WHERE id = f.namespace_id)`,
 	`SELECT 'user ' || u.name || ' has no workspace' FROM users u WHERE NOT EXISTS
 (SELECT 1 FROM resource_lock_namespaces WHERE workspace_type = 'personal' AND workspace_id = u.id)`,
+	`SELECT 'team ' || t.name || ' has no workspace' FROM teams t WHERE NOT EXISTS
+(SELECT 1 FROM resource_lock_namespaces WHERE workspace_type = 'team' AND workspace_id = t.id)`,
+	`SELECT 'account ' || a.id || ' is for a team that user ' || a.user_id || ' is no member of' FROM accounts a WHERE a.team_id IS NOT NULL
+AND NOT EXISTS (SELECT 1 FROM team_members m WHERE m.team_id = a.team_id AND m.user_id = a.user_id)`,
 	`SELECT 'workspace ' || workspace_type || ':' || workspace_id || ' has no owner' FROM resource_lock_namespaces n WHERE
 CASE workspace_type WHEN 'personal' THEN NOT EXISTS (SELECT 1 FROM users WHERE id = n.workspace_id)
 ELSE NOT EXISTS (SELECT 1 FROM teams WHERE id = n.workspace_id) END`,

@@ -17,6 +17,7 @@ import (
 // at everything, and runs only after the statements were collected.
 var background = map[string]string{
 	`SELECT u.id, u.name, u.display_name, coalesce(u.password_hash, ''), u.is_admin, u.disabled, u.auth_version, u.created_at FROM users u ORDER BY u.name_key`: "the list of all users",
+	`SELECT t.id, t.name, t.created_at FROM teams t ORDER BY t.name_key`:                                                                                        "the list of all teams",
 	`SELECT n.workspace_type, n.workspace_id FROM resource_lock_namespaces n
 WHERE EXISTS`: "expiry looks for a workspace that has expired locks, one look-up each",
 	`DELETE FROM resource_locks WHERE namespace_id = ? AND true`: "all locks of a workspace end with it",
@@ -69,6 +70,7 @@ func everything(t *testing.T, f *fixture) {
 	}
 	f.remove("/d/f")
 	f.remove("/d")
+	withOthers(t, f, bob)
 	_, err = f.SetUser(ctx, "bob", store.UserPatch{DisplayName: &bob.Name, PasswordHash: &bob.Name, Admin: new(bool), Disabled: new(true), Quota: new(int64)})
 	must(t, err)
 	_, err = f.Users(ctx)
@@ -81,6 +83,41 @@ func everything(t *testing.T, f *fixture) {
 			must(t, err)
 		}
 	}
+}
+
+// withOthers runs the operations on teams, accounts and the audit log.
+func withOthers(t *testing.T, f *fixture, bob store.User) {
+	ctx := t.Context()
+	team := f.addTeam("Ops")
+	_, _, err := f.Put(ctx, inTeam(team, "/f"), file("x"), f.me())
+	must(t, err)
+	for _, role := range []store.Role{store.Writer, store.Viewer} {
+		f.setMember(team, bob, role)
+	}
+	a := f.account("phone", store.NewAccount{Team: "Ops"})
+	f.account("laptop", store.NewAccount{})
+	_, _, err = f.AccountByHash(ctx, "hash of phone")
+	must(t, err)
+	must(t, f.UsedAccount(ctx, a.ID))
+	must(t, f.RemoveAccount(ctx, "ada", "laptop", boss))
+	_, err = f.Accounts(ctx, "ada")
+	must(t, err)
+	_, err = f.Teams(ctx)
+	must(t, err)
+	wantSlice(t, "members", f.members(team), []string{"ada owner", "bob viewer"})
+	_, err = f.Membership(ctx, bob.ID, "Ops")
+	must(t, err)
+	_, err = f.Memberships(ctx, bob.ID)
+	must(t, err)
+	for _, filter := range []store.AuditFilter{
+		{}, {After: 1}, {Event: "x"}, {Event: "x", After: 1}, {Actor: "x", After: 1}, {Workspace: team.Workspace(), After: 1},
+		{Event: "x", Actor: "x", Workspace: team.Workspace(), Since: f.now(), Before: f.now(), After: 1},
+	} {
+		_, err = f.Audit(ctx, filter)
+		must(t, err)
+	}
+	must(t, f.RemoveMember(ctx, "Ops", "bob", boss))
+	must(t, f.RemoveTeam(ctx, "Ops", boss))
 }
 
 // TestNoStatementScans: what a request costs does not grow with what others

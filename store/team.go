@@ -135,7 +135,7 @@ func (s *Store) RemoveTeam(ctx context.Context, name string, by Actor) error {
 		if err != nil {
 			return err
 		}
-		if err := t.removeWorkspace(team.Workspace(), by, team.Name, "team removed"); err != nil {
+		if err := t.removeWorkspace(team.Workspace(), by, team.Name); err != nil {
 			return err
 		}
 		// Members and accounts go with the row (ON DELETE CASCADE).
@@ -260,7 +260,7 @@ func (t *tx) removedMember(m teammate, by Actor) error {
 	if err := t.dropLocksOf(m, by, "member removed"); err != nil {
 		return err
 	}
-	gone, err := t.accounts(m.user.ID, `AND a.team_id = ?`, m.team.ID)
+	gone, err := t.accounts(m.user.ID, `AND a.team_id = ? ORDER BY a.name`, m.team.ID)
 	if err != nil {
 		return err
 	}
@@ -327,14 +327,24 @@ func (t *tx) role(team, user int64) (r Role, err error) {
 	return r, err
 }
 
-// mayWrite refuses with ErrForbidden a user who may not change a workspace. Who
-// is let at a personal workspace its door decides, by whose it is; membership
-// of a team ends while requests are under way, so it is asked here.
+// mayWrite refuses with ErrForbidden a user who may not change a workspace: who
+// was disabled or removed, or is no member who may write. Both come about while
+// requests are under way, so they are asked here; who is let at a personal
+// workspace its door decides, by whose it is. User 0 is the server itself.
 func (t *tx) mayWrite(sp *space, user int64) error {
+	if user != 0 {
+		active, err := t.row(`SELECT 1 FROM users WHERE id = ? AND disabled = 0`, []any{user}, new(int))
+		if err == nil && !active {
+			err = ErrForbidden
+		}
+		if err != nil {
+			return err
+		}
+	}
 	return t.may(sp, user, Role.MayWrite)
 }
 
-// mayRead is mayWrite for what only reads.
+// mayRead is mayWrite for what only reads: every member may.
 func (t *tx) mayRead(sp *space, user int64) error {
 	return t.may(sp, user, Role.Valid)
 }

@@ -130,11 +130,16 @@ func TestCheckFinds(t *testing.T) {
 	f.put("/g", "inline")
 	f.setProp("/g", "a", "1")
 	f.lock("/g", "resource")
+	f.addTeam("Ops")
+	f.account("phone", store.NewAccount{Team: "Ops"})
 	f.clean()
 	whole := f.backup()
 	for _, c := range []struct{ name, fault, want string }{
 		{"a missing root", `UPDATE folders SET detached_at = 1 WHERE parent_id IS NULL`, "has 0 root folders"},
 		{"a user without a workspace", `INSERT INTO users (name, name_key) VALUES ('x', 'x')`, "user x has no workspace"},
+		{"a member that is no user", `DELETE FROM users`, "a row of team_members refers to a missing row of users"},
+		{"a team without a workspace", `INSERT INTO teams (name, name_key) VALUES ('x', 'x')`, "team x has no workspace"},
+		{"an account left over from a membership", `DELETE FROM team_members`, "is for a team that user 1 is no member of"},
 		{"a workspace without an owner", `DELETE FROM users`, "has no owner"},
 		{"a folder in another workspace", `UPDATE folders SET namespace_id = 99 WHERE name = 'd'`, "is in another workspace than its parent"},
 		{"a file in another workspace", `UPDATE files SET namespace_id = 99 WHERE name = 'f'`, "is in another workspace than its folder"},

@@ -287,7 +287,7 @@ func (s *Store) RemoveUser(ctx context.Context, name string) error {
 		if err := t.dropHeld(u, "user removed"); err != nil {
 			return err
 		}
-		if err := t.removeWorkspace(u.Workspace(), Actor{}, u.Name, "user removed"); err != nil {
+		if err := t.removeWorkspace(u.Workspace(), Actor{}, u.Name); err != nil {
 			return err
 		}
 		// Memberships and accounts go with the row (ON DELETE CASCADE).
@@ -299,7 +299,7 @@ func (s *Store) RemoveUser(ctx context.Context, name string) error {
 }
 
 // removeWorkspace ends a workspace and all locks in it. owner is whose it was.
-func (t *tx) removeWorkspace(ws lockns.Workspace, by Actor, owner, why string) error {
+func (t *tx) removeWorkspace(ws lockns.Workspace, by Actor, owner string) error {
 	sp, err := t.space(ws)
 	if err != nil {
 		return err
@@ -308,7 +308,7 @@ func (t *tx) removeWorkspace(ws lockns.Workspace, by Actor, owner, why string) e
 	if err != nil {
 		return err
 	}
-	if err := t.auditEnded(by, ws, owner, n, why); err != nil {
+	if err := t.auditEnded(by, ws, owner, n, "workspace removed"); err != nil {
 		return err
 	}
 	if _, err := t.exec(`UPDATE folders SET detached_at = ? WHERE id = ?`, micros(t.now), sp.root); err != nil {

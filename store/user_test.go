@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -92,23 +93,6 @@ func TestSetUser(t *testing.T) {
 	wantError(t, err, store.ErrNotFound)
 }
 
-func TestDisableEndsLocks(t *testing.T) {
-	f := newFixture(t)
-	bob := f.addUser("bob")
-	f.lock("/a", lockns.Resource)
-	_, err := f.Lock(t.Context(), at(bob, "/b"), f.spec(lockns.Resource), f.me())
-	must(t, err)
-	kept, err := f.Lock(t.Context(), f.at("/c"), specOf(bob, lockns.Resource), store.Holder(bob.ID))
-	must(t, err)
-	before := [2]int64{f.generation(f.user), f.generation(bob)}
-	yes := true
-	_, err = f.SetUser(t.Context(), "ada", store.UserPatch{Disabled: &yes})
-	must(t, err)
-	wantEqual(t, "locks", f.rows("resource_locks"), 1)
-	wantSlice(t, "locks", f.tokens("/c"), []string{kept.Lock.Token})
-	wantEqual(t, "generations", [2]int64{f.generation(f.user), f.generation(bob)}, [2]int64{before[0] + 1, before[1] + 1})
-}
-
 func TestRemoveUser(t *testing.T) {
 	f := newFixture(t)
 	bob := f.addUser("bob")
@@ -135,6 +119,91 @@ func TestRemoveUser(t *testing.T) {
 		t.Error("the id of a removed user was given out again")
 	}
 	wantEqual(t, "tree", f.entry(at(again, "/")).Created, f.now())
+}
+
+// TestUserLosesLocks: disabling and removing end the user's locks everywhere, and
+// move the generations of exactly the workspaces that had some.
+func TestUserLosesLocks(t *testing.T) {
+	yes := true
+	for _, c := range []struct {
+		name, why string
+		do        func(f *fixture) error
+	}{
+		{"disabled", "user disabled", func(f *fixture) error {
+			_, err := f.SetUser(f.t.Context(), "bob", store.UserPatch{Disabled: &yes})
+			return err
+		}},
+		{"removed", "user removed", func(f *fixture) error { return f.RemoveUser(f.t.Context(), "bob") }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := newFixture(t)
+			eve, bob := f.addUser("eve"), f.addUser("bob")
+			team, other := f.addTeam("Ops"), f.addTeam("Dev")
+			f.setMember(team, bob, store.Writer)
+			f.lockIn(bob, inTeam(team, "/f")) // the last workspace by key first
+			f.lockIn(bob, at(eve, "/f"))
+			f.lockIn(bob, f.at("/f"))
+			f.lockIn(bob, f.at("/g"))
+			kept := f.lockIn(f.user, inTeam(other, "/f"))
+			spaces := []lockns.Workspace{f.user.Workspace(), eve.Workspace(), bob.Workspace(), team.Workspace(), other.Workspace()}
+			var before, after []int64
+			for _, ws := range spaces {
+				before = append(before, f.generationOf(ws))
+			}
+			must(t, c.do(f))
+			wantSlice(t, "locks left", tokensOf(f.entry(inTeam(other, "/f")).Locks), []string{kept.Token})
+			wantEqual(t, "locks", f.rows("resource_locks"), 1)
+			wantSlice(t, "audit, newest first", f.auditLines(store.AuditFilter{Event: "locks.ended"}), []string{
+				" locks.ended team bob: 1: " + c.why, " locks.ended personal bob: 1: " + c.why, " locks.ended personal bob: 2: " + c.why})
+			for i, ws := range spaces {
+				if ws == bob.Workspace() && c.name == "removed" {
+					before[i] = 0
+				}
+				after = append(after, f.number(`SELECT coalesce(max(generation), 0) FROM resource_lock_namespaces WHERE workspace_type = ? AND workspace_id = ?`,
+					string(ws.Kind), ws.ID)-before[i])
+			}
+			wantEqual(t, "generations moved", fmt.Sprint(after), "[1 1 0 1 0]")
+		})
+	}
+}
+
+// TestDisabledUserKeeps: what a user had is there again when they are enabled,
+// but for their locks.
+func TestDisabledUserKeeps(t *testing.T) {
+	f := newFixture(t)
+	team := f.addTeam("Ops")
+	a := f.account("phone", store.NewAccount{Team: "Ops"})
+	yes, no := true, false
+	_, err := f.SetUser(t.Context(), "ada", store.UserPatch{Disabled: &yes})
+	must(t, err)
+	wantSlice(t, "members", f.members(team), []string{"ada owner"})
+	_, err = f.Mkdir(t.Context(), f.at("/d"), store.Patch{}, f.me())
+	wantError(t, err, store.ErrForbidden)
+	_, err = f.SetUser(t.Context(), "ada", store.UserPatch{Disabled: &no})
+	must(t, err)
+	f.mkdir("/d")
+	_, found, err := f.AccountByHash(t.Context(), "hash of phone")
+	must(t, err)
+	wantEqual(t, "account", found, a)
+}
+
+// TestRemovedUserLeavesNothing: memberships, accounts, and the locks of others in
+// the user's workspace end too, the last audited as the workspace's.
+func TestRemovedUserLeavesNothing(t *testing.T) {
+	f := newFixture(t)
+	bob := f.addUser("bob")
+	f.addTeam("Ops")
+	f.account("phone", store.NewAccount{Team: "Ops"})
+	f.account("laptop", store.NewAccount{})
+	f.lockIn(bob, f.at("/f"))
+	f.lockIn(bob, f.at("/g"))
+	f.lockIn(f.user, f.at("/h"))
+	must(t, f.RemoveUser(t.Context(), "ada"))
+	for _, table := range []string{"resource_locks", "team_members", "accounts"} {
+		wantEqual(t, table, f.rows(table), 0)
+	}
+	wantSlice(t, "audit", f.auditLines(store.AuditFilter{Workspace: f.user.Workspace(), Event: "locks.ended"}), []string{
+		" locks.ended personal ada: 2: workspace removed", " locks.ended personal ada: 1: user removed"})
 }
 
 func TestQuota(t *testing.T) {
