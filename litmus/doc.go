@@ -4,9 +4,9 @@
 // started on a free port of the loopback, and driven by programs that know nothing of it:
 //
 //   - litmus, the WebDAV test suite, in two versions, with and without a login, on every kind of blob
-//     store. Its lines are parsed (ParseSuite) and compared with testdata/baseline.txt in both
-//     directions (Baseline). The baseline names tests; it has no way to say that one may fail, warn or
-//     be skipped.
+//     store, and on a team's workspace. Its lines are parsed (ParseSuite) and compared with
+//     testdata/baseline.txt in both directions (Baseline). The baseline names tests; it has no way to say
+//     that one may fail, warn or be skipped.
 //   - a lock bomb: twenty clients that lock and unlock side by side, as litmus' own does it, but with a
 //     login and with a look at what is left.
 //   - kill -9 under parallel writes, again and again: after each start everything that was answered is

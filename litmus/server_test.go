@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -43,6 +44,7 @@ func TestMain(m *testing.M) {
 // runs with --anonymous and is asked without credentials.
 type server struct {
 	*Program
+	data           string // folder of its data
 	user, password string
 }
 
@@ -72,13 +74,29 @@ func startServer(t *testing.T, b backing, args ...string) *server {
 			t.Error(err)
 		}
 	})
-	s := &server{Program: p, user: testUser, password: testPassword}
+	s := &server{Program: p, data: o.Data, user: testUser, password: testPassword}
 	for _, arg := range args {
 		if arg == "--anonymous" {
 			s.user, s.password = "", ""
 		}
 	}
 	return s
+}
+
+// addTeam adds a team of the administrator's with the program's own command, while the server runs, and
+// returns the URL of its mount.
+func (s *server) addTeam(t *testing.T, name string) string {
+	t.Helper()
+	path, err := built()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), path, "team", "add", name, "--data", s.data)
+	cmd.Env = environment()
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("team add: %v\n%s", err, out)
+	}
+	return s.URL + "/teams/" + url.PathEscape(name) + "/"
 }
 
 // dav returns the URL of a resource in the personal workspace, each segment percent-encoded.

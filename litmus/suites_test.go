@@ -63,7 +63,7 @@ func TestLitmus(t *testing.T) {
 				s := startServer(t, on.backing(t), as.args...)
 				for _, litmus := range installations {
 					t.Run(litmus.version, func(t *testing.T) {
-						runSuites(t, s, litmus, baseline, seen)
+						runSuites(t, s, s.dav()+"/", litmus, baseline, seen)
 					})
 				}
 			})
@@ -74,15 +74,29 @@ func TestLitmus(t *testing.T) {
 	}
 }
 
-// runSuites runs every suite of one version, each by itself: a suite that fails does not hide the next.
-func runSuites(t *testing.T, s *server, litmus installation, baseline, seen Baseline) {
+// TestLitmusOnATeam runs the suites on the workspace of a team, whose name has letters that its URL
+// escapes.
+func TestLitmusOnATeam(t *testing.T) {
+	baseline := readBaseline(t)
+	s := startServer(t, folderBacking(t))
+	mount := s.addTeam(t, "R&D Köln (test)")
+	for _, litmus := range installations {
+		t.Run(litmus.version, func(t *testing.T) {
+			runSuites(t, s, mount, litmus, baseline, Baseline{})
+		})
+	}
+}
+
+// runSuites runs every suite of one version on a mount, each by itself: a suite that fails does not hide
+// the next.
+func runSuites(t *testing.T, s *server, mount string, litmus installation, baseline, seen Baseline) {
 	m := litmus.machine(t)
 	if out := strings.TrimSpace(m.run(t, "", "litmus", "--version")); out != "litmus "+litmus.version {
 		t.Fatalf("this is %q, want litmus %s", out, litmus.version)
 	}
 	for _, name := range suites {
 		t.Run(name, func(t *testing.T) {
-			suite := runSuite(t, m, s, name)
+			suite := runSuite(t, m, s, mount, name)
 			seen[SuiteKey{litmus.version, name}] = suite.Names()
 			compare := baseline
 			if *update {
@@ -100,9 +114,9 @@ func runSuites(t *testing.T, s *server, litmus installation, baseline, seen Base
 
 // runSuite runs one suite and reads what it printed. litmus exits with 1 when a test fails, which its
 // lines tell better.
-func runSuite(t *testing.T, m *machine, s *server, name string) Suite {
+func runSuite(t *testing.T, m *machine, s *server, mount, name string) Suite {
 	t.Helper()
-	argv := append([]string{"env", "TESTS=" + name, "litmus", s.dav() + "/"}, s.credentials()...)
+	argv := append([]string{"env", "TESTS=" + name, "litmus", mount}, s.credentials()...)
 	output, err := m.command(t, "", argv...)
 	suite, bad := ParseSuite(strings.NewReader(output))
 	if bad != nil {
