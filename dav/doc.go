@@ -5,8 +5,9 @@
 // # A request
 //
 // [Handler.Serve] makes a request value of the *http.Request and its principal.
-// admit parses what the headers say and refuses what the rest relies on not to
-// see. The method's handler then calls one operation of the store and hands it
+// locate finds the mount that its URL is in and the path below it; admit parses
+// what the headers say and refuses what the rest relies on not to see, and
+// whatever would change what the principal may only read. The method's handler then calls one operation of the store and hands it
 // the request as its store.Claim: the If header and the preconditions of RFC
 // 9110 are decided inside the store's transaction, by Prove and Precondition.
 // Identity, workspace and path are fields of the request. Nothing travels
@@ -17,6 +18,19 @@
 // precondition code of section 16, the roots of the locks in the way, and a
 // text for people. Texts of errors from below go to the log, never to the
 // client.
+//
+// # Mounts
+//
+// Options.Prefix is the principal's own mount: their workspace, or the folder of
+// one that their login is limited to. Below Options.TeamsPrefix each of their
+// teams has a mount of its name, in any letter case or normal form. Paths start
+// at the mount's root and reach the store so, with the id of the folder they
+// start at: nothing above it can be named, and wherever it is moved, it is meant.
+//
+// A resource may be seen through several mounts, as a member of a team or from a
+// folder on. Locks are of the resource and hold in all of them; each mount shows
+// them in its own URLs. Destination and If name resources in every mount of the
+// principal.
 //
 // # What go-webdav serves
 //
@@ -58,7 +72,19 @@
 //     is the Request-URI's: one URL has many spellings (RFC 3986 section 6), and
 //     neon knows its own lock by the letters it sent itself.
 //   - If tags are compared by path, for every origin Options.Origin knows
-//     (8.3, 10.4.3). Others name no resource of this server and have no state.
+//     (8.3, 10.4.3). Others name no resource of this server and have no state;
+//     nor have those outside the principal's mounts.
+//   - A team that the principal is no member of is answered for like one that
+//     does not exist: 404, for OPTIONS the methods of a collection that only
+//     lists, as a Destination 403.
+//   - Where the principal may only read, whatever would change or lock something
+//     is 403, mapped or not and before its body is read, and Allow leaves it
+//     out: clients decide by it whether they may write. COPY is one of the
+//     methods of a resource that can only be read unless the principal may write
+//     nowhere.
+//   - "/" and the collection of the teams' mounts answer OPTIONS and PROPFIND
+//     with Depth 0 and 1, and have no other method.
+//   - The root of a lock outside a mount is shown as the mount's own URL.
 //   - An untagged list is about the Request-URI. For DELETE, MOVE and COPY a
 //     token of the user's own lock at or below source or destination is true
 //     of it too, as in the example of 9.9.6.
@@ -83,8 +109,8 @@
 //     given when named (RFC 4331 section 3, RFC 5397), quotas on collections.
 //   - Win32LastModifiedTime sets the modification time besides being stored, so
 //     that copies made by Windows keep their dates.
-//   - A Destination of this server outside the mount is 403, another server's
-//     502 (9.8.5).
+//   - A Destination of this server outside the principal's mounts is 403, another
+//     server's 502 (9.8.5).
 //   - XML bodies without Content-Type, or with that of HTML forms, which is what
 //     curl sends, are read as XML; others are 415. MKCOL wants XML named as such
 //     (9.3).
