@@ -26,7 +26,10 @@ type fixture struct {
 	*Authenticator
 	store  *store.Store
 	hashes atomic.Int64
+	clock  atomic.Int64 // UTC microseconds, of the store and of the Authenticator
 }
+
+func (f *fixture) time() time.Time { return time.UnixMicro(f.clock.Load()).UTC() }
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
@@ -35,7 +38,9 @@ func newFixture(t *testing.T) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	st, err := store.Open(t.Context(), store.Options{DB: "sqlite:" + filepath.Join(dir, "db"), Blobs: objects, NoSync: true})
+	f := &fixture{}
+	f.clock.Store(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC).UnixMicro())
+	st, err := store.Open(t.Context(), store.Options{DB: "sqlite:" + filepath.Join(dir, "db"), Blobs: objects, NoSync: true, Now: f.time})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +49,8 @@ func newFixture(t *testing.T) *fixture {
 			t.Error(err)
 		}
 	})
-	f := &fixture{Authenticator: New(st), store: st}
+	f.Authenticator, f.store = New(st), st
+	f.now = f.time
 	inner := f.verify
 	f.verify = func(hash, password string) (bool, error) {
 		f.hashes.Add(1)

@@ -14,6 +14,26 @@
 // under an HMAC with a key that lives and dies with the process; no password
 // and nothing to test guesses against is kept.
 //
+// # App passwords
+//
+// An account is a further password of a user, for one program or device, that
+// may open less than the user's own ([Login.Account] says what). It is sent like
+// the user's own, with the user's name:
+//
+//	credentials → looks like an app password? → the account's row (always) → its user?
+//
+// The server mints it: 160 random bits, "hf-" before them. Nobody guesses those,
+// so their SHA-256 is kept, under a unique index, and no slow hash, salt, memory
+// or brake is needed. How long the look-up takes may tell how much of a hash is
+// right, which is no help in finding a password that has it; no secret is
+// compared otherwise. The hash starts with the name of its scheme, "sha256:", so
+// that others can come. What fits no account is then taken for the user's own
+// password, and so costs a hash and counts at the brake like any other guess.
+//
+// The row is read for each request: an account that was removed or has expired,
+// or whose user was disabled, opens nothing from the next request on. Its last
+// use is noted beside the request, once a minute at most.
+//
 // # What an attacker gets
 //
 // A hash takes some tens of milliseconds of one core and 19 MiB, which makes
