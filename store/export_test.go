@@ -93,3 +93,6 @@ func (s *Store) Statements() []string {
 	}
 	return slices.Sorted(maps.Keys(all))
 }
+
+// SetMaxProjected changes how many active locks a projection is made of at most.
+func (s *Store) SetMaxProjected(n int) { s.projections.max = n }

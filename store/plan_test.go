@@ -70,6 +70,7 @@ func everything(t *testing.T, f *fixture) {
 	}
 	f.remove("/d/f")
 	f.remove("/d")
+	f.lockAllWays()
 	withOthers(t, f, bob)
 	_, err = f.SetUser(ctx, "bob", store.UserPatch{DisplayName: &bob.Name, PasswordHash: &bob.Name, Admin: new(bool), Disabled: new(true), Quota: new(int64)})
 	must(t, err)
@@ -120,11 +121,17 @@ func withOthers(t *testing.T, f *fixture, bob store.User) {
 	must(t, f.RemoveTeam(ctx, "Ops", boss))
 }
 
+// allLimits sets what makes the store ask for more.
+func allLimits(o *store.Options) {
+	o.LocksPerUser, o.Quota, o.Versions, o.VersionsAge = 1000, 1<<40, 2, time.Hour
+}
+
 // TestNoStatementScans: what a request costs does not grow with what others
 // store. Every step of every statement must be a look-up in an index.
 func TestNoStatementScans(t *testing.T) {
-	f := newFixture(t, func(o *store.Options) { o.LocksPerUser, o.Quota, o.Versions, o.VersionsAge = 1000, 1<<40, 2, time.Hour })
+	f := newFixture(t, allLimits)
 	everything(t, f)
+	f.showStates()
 	f.bigTree("/big")
 	f.copy("/big", "/bigger")
 	used := map[string]bool{}

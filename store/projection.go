@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -169,13 +170,8 @@ func (s *Store) projectionKey(ctx context.Context, ws lockns.Workspace) (key cac
 	return key, now, err
 }
 
-// selectRoots reads the active lock roots of a workspace, and of each no more
-// than may be shown.
-const selectRoots = `SELECT root_kind, coalesce(root_folder_id, root_file_id, 0), ancestry, depth, mode, coalesce(timeout_at, 0), timeout_at IS NULL
-FROM resource_locks WHERE namespace_id = ? AND `
-
 // loadProjection makes the projection from the database: nil when there are too
-// many roots.
+// many active locks.
 func (s *Store) loadProjection(ctx context.Context, key cache.Key) (p *lockns.Projection, err error) {
 	err = s.snapshot(ctx, func(t *tx) error {
 		p = nil
@@ -183,26 +179,44 @@ func (s *Store) loadProjection(ctx context.Context, key cache.Key) (p *lockns.Pr
 		if err != nil {
 			return err
 		}
-		roots, err := t.roots(sp, s.projections.max+1)
-		if len(roots) <= s.projections.max {
-			p = lockns.NewProjection(key.Generation, roots)
+		n, err := t.countRoots(sp, s.projections.max+1)
+		if err != nil || n > s.projections.max {
+			return err
 		}
+		roots, err := t.roots(sp, n)
+		p = lockns.NewProjection(key.Generation, roots)
 		return err
 	})
 	return p, err
 }
 
-// roots are up to limit active lock roots of a workspace.
-func (t *tx) roots(sp *space, limit int) (roots []lockns.ProjectedRoot, err error) {
-	query := selectRoots + `timeout_at >= ? UNION ALL ` + selectRoots + `timeout_at IS NULL LIMIT ?`
-	err = t.rows(query, []any{sp.id, micros(t.now), sp.id, limit}, func(scan func(...any) error) error {
+// The locks without an end are a part of their own: with an OR between the two
+// SQLite would look at the expired ones too.
+const (
+	ending  = ` FROM resource_locks WHERE namespace_id = ? AND timeout_at >= ?`
+	endless = ` FROM resource_locks WHERE namespace_id = ? AND timeout_at IS NULL`
+)
+
+// countRoots counts the active locks of a workspace up to a limit, in the index
+// alone. Reading as many, only to find that they are too many, takes far longer.
+func (t *tx) countRoots(sp *space, limit int) (n int, err error) {
+	_, err = t.row(`SELECT count(*) FROM (SELECT 1`+ending+` UNION ALL SELECT 1`+endless+` LIMIT ?)`,
+		[]any{sp.id, micros(t.now), sp.id, limit}, &n)
+	return n, err
+}
+
+// roots are the n active lock roots of a workspace, and of each no more than may
+// be shown.
+func (t *tx) roots(sp *space, n int) ([]lockns.ProjectedRoot, error) {
+	const columns = `SELECT root_kind, coalesce(root_folder_id, root_file_id, 0), ancestry, depth, mode, timeout_at`
+	roots := make([]lockns.ProjectedRoot, 0, n)
+	err := t.rows(columns+ending+` UNION ALL `+columns+endless, []any{sp.id, micros(t.now), sp.id}, func(scan func(...any) error) error {
 		var r lockns.ProjectedRoot
-		var end int64
-		var endless bool
+		var end sql.NullInt64
 		root := &r.Place.Root
-		err := scan((*string)(&root.Kind), &root.ID, &r.Place.Ancestry, (*string)(&r.Depth), (*string)(&r.Mode), &end, &endless)
-		if !endless {
-			r.ExpiresAt = fromMicros(end)
+		err := scan((*string)(&root.Kind), &root.ID, &r.Place.Ancestry, (*string)(&r.Depth), (*string)(&r.Mode), &end)
+		if end.Valid {
+			r.ExpiresAt = fromMicros(end.Int64)
 		}
 		roots = append(roots, r)
 		return err
