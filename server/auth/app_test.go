@@ -116,51 +116,50 @@ func TestAppPassword(t *testing.T) {
 // TestAppPasswordEnds: an outcome is never remembered; whatever ends an account
 // ends it with the next request.
 func TestAppPasswordEnds(t *testing.T) {
-	yes, no := true, false
-	for _, c := range []struct {
+	f := newFixture(t)
+	yes, hash := true, cheapHash("other")
+	for user, c := range map[string]struct {
 		outcome string
-		end     func(t *testing.T, f *fixture) error
+		change  func(ctx context.Context, user string) error
+		want    error
 	}{
-		{"revoked", func(t *testing.T, f *fixture) error {
-			return f.store.RemoveAccount(t.Context(), "alice", "phone", store.Actor{})
-		}},
-		{"the user is disabled", func(t *testing.T, f *fixture) error {
-			_, err := f.store.SetUser(t.Context(), "alice", store.UserPatch{Disabled: &yes})
+		"bob": {"revoked", func(ctx context.Context, user string) error {
+			return f.store.RemoveAccount(ctx, user, "phone", store.Actor{})
+		}, ErrCredentials},
+		"carl": {"the user is disabled", func(ctx context.Context, user string) error {
+			_, err := f.store.SetUser(ctx, user, store.UserPatch{Disabled: &yes})
 			return err
-		}},
-		{"the user is removed", func(t *testing.T, f *fixture) error { return f.store.RemoveUser(t.Context(), "alice") }},
-		{"the user leaves the team", func(t *testing.T, f *fixture) error {
-			return f.store.RemoveMember(t.Context(), "ops", "alice", store.Actor{})
-		}},
-		{"the team is removed", func(t *testing.T, f *fixture) error { return f.store.RemoveTeam(t.Context(), "ops", store.Actor{}) }},
+		}, ErrCredentials},
+		"dora": {"the user is removed", f.store.RemoveUser, ErrCredentials},
+		"eve": {"the user leaves the team", func(ctx context.Context, user string) error {
+			return f.store.RemoveMember(ctx, "of "+user, user, store.Actor{})
+		}, ErrCredentials},
+		"fay": {"the team is removed", func(ctx context.Context, user string) error {
+			return f.store.RemoveTeam(ctx, "of "+user, store.Actor{})
+		}, ErrCredentials},
+		"gil": {"a new password of the user ends none", func(ctx context.Context, user string) error {
+			_, err := f.store.SetUser(ctx, user, store.UserPatch{PasswordHash: &hash})
+			return err
+		}, nil},
 	} {
 		t.Run(c.outcome, func(t *testing.T) {
-			f := newFixture(t)
-			if _, err := f.store.AddTeam(t.Context(), store.NewTeam{Name: "ops", Owner: "alice"}); err != nil {
+			f.add(t, user, "secret")
+			if _, err := f.store.AddTeam(t.Context(), store.NewTeam{Name: "of " + user, Owner: user}); err != nil {
 				t.Fatal(err)
 			}
-			phone := f.account(t, "alice", "phone", store.NewAccount{Team: "ops"})
-			if err := f.login("alice", phone); err != nil {
+			phone := f.account(t, user, "phone", store.NewAccount{Team: "of " + user})
+			if err := f.login(user, phone); err != nil {
 				t.Fatal(err)
 			}
-			if err := c.end(t, f); err != nil {
+			if err := c.change(t.Context(), user); err != nil {
 				t.Fatal(err)
 			}
-			if err := f.login("alice", phone); !errors.Is(err, ErrCredentials) {
-				t.Fatalf("after its end: %v", err)
+			if err := f.login(user, phone); !errors.Is(err, c.want) {
+				t.Fatalf("afterwards: %v", err)
 			}
 		})
 	}
-	t.Run("a new password of the user ends none", func(t *testing.T) {
-		f := newFixture(t)
-		phone, hash := f.account(t, "alice", "phone", store.NewAccount{}), cheapHash("other")
-		f.set(t, "alice", store.UserPatch{PasswordHash: &hash, Disabled: &no})
-		if err := f.login("alice", phone); err != nil {
-			t.Error(err)
-		}
-	})
 	t.Run("one refused before it was added", func(t *testing.T) {
-		f := newFixture(t)
 		password := NewAppPassword()
 		if err := f.login("alice", password); !errors.Is(err, ErrCredentials) {
 			t.Fatal(err)
