@@ -29,7 +29,7 @@
 // # Settings
 //
 //	HOLDFAST_CI        set: a missing program is a failure
-//	HOLDFAST_CACHE     folder of the root folder and of built programs, ~/.cache/holdfast
+//	HOLDFAST_TEST_CACHE  folder of the root folder and of built programs, ~/.cache/holdfast
 //	HOLDFAST_PROGRAM   path of a program to test in place of the one built from this module
 //	HOLDFAST_RACE      set: build the program with the race detector
 //	HOLDFAST_LOCKBOMB  rounds of each client of the lock bomb, 200

@@ -37,7 +37,7 @@ func unstable() string { return filepath.Join(cache(), "sid") }
 
 // cache is the folder of what .ci/setup brings.
 func cache() string {
-	if folder := os.Getenv("HOLDFAST_CACHE"); folder != "" {
+	if folder := os.Getenv("HOLDFAST_TEST_CACHE"); folder != "" {
 		return folder
 	}
 	home, err := os.UserHomeDir()

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"holdfast/blob"
+	"holdfast/lockns/cache"
 	"holdfast/server/auth"
 	"holdfast/store"
 )
@@ -37,6 +38,7 @@ type Config struct {
 	Sync          string   `help:"full: an acknowledged write survives a power cut; normal: a crash of the process." enum:"full,normal" default:"full" env:"HOLDFAST_SYNC"`
 	InlineMax     *Size    `help:"Bodies up to this size, 1MiB at most, live in the database (default: 16KiB with a folder, 0 with S3)." env:"HOLDFAST_INLINE_MAX" placeholder:"SIZE"`
 	EmptyObjects  string   `help:"How the empty objects of locked new files are kept: one for all, or one each." enum:"shared,owned" default:"shared" env:"HOLDFAST_EMPTY_OBJECTS"`
+	Cache         Secret   `help:"Where what is shown of locks is kept: memory: or redis://[:PASS@]HOST:PORT/DB (default: ${default})." default:"memory:" env:"HOLDFAST_CACHE" placeholder:"URL"`
 	AdminUser     string   `help:"Administrator to create on the first start, while there are no users, with HOLDFAST_ADMIN_PASSWORD or a password printed once (default: ${default})." default:"admin" env:"HOLDFAST_ADMIN_USER" placeholder:"NAME"`
 	Anonymous     bool     `help:"Serve /dav/ without login. Loopback only." env:"HOLDFAST_ANONYMOUS"`
 	Auth          []string `help:"Ways to log in: basic (default: ${default})." default:"basic" env:"HOLDFAST_AUTH" placeholder:"LIST"`
@@ -69,6 +71,7 @@ func DefaultConfig() Config {
 		Addr:         "127.0.0.1:8080",
 		Sync:         "full",
 		EmptyObjects: "shared",
+		Cache:        "memory:",
 		AdminUser:    "admin",
 		Auth:         []string{"basic"},
 		LocksPerUser: 1024,
@@ -122,6 +125,8 @@ func (c *Config) resolve() (resolved, error) {
 	add("addr", checkAddr(c.Addr))
 	add("sync", oneOf(c.Sync, "full", "normal"))
 	add("empty-objects", oneOf(c.EmptyObjects, "shared", "owned"))
+	_, err = parseCache(c.Cache)
+	add("cache", err)
 	add("log-format", oneOf(c.LogFormat, "text", "json"))
 	add("admin-user", CheckLoginName(c.AdminUser))
 	add("auth", checkSchemes(c.Auth))
@@ -195,6 +200,18 @@ func checkAddr(addr string) error {
 		return fmt.Errorf("%q has no usable port", addr)
 	}
 	return nil
+}
+
+// parseCache reads where projections are kept; nil is memory.
+func parseCache(text Secret) (*cache.RedisOptions, error) {
+	if text == "memory:" {
+		return nil, nil
+	}
+	o, err := cache.ParseRedisURL(string(text))
+	if err != nil {
+		return nil, fmt.Errorf("must be memory: or %w", err)
+	}
+	return &o, nil
 }
 
 func checkSchemes(schemes []string) error {

@@ -1,8 +1,12 @@
 package server
 
 import (
+	"fmt"
+	"reflect"
 	"strings"
 	"testing"
+
+	"holdfast/lockns/cache"
 )
 
 func TestConfigCheck(t *testing.T) {
@@ -33,6 +37,9 @@ func TestConfigCheck(t *testing.T) {
 			c.Blobs, c.S3AccessKey, c.S3SecretKey = "s3://a:b@127.0.0.1:9000/bucket", "a", "b"
 		}, "--blobs"},
 		{"unknown sync", func(c *Config) { c.Sync = "off" }, "--sync"},
+		{"projections in Redis", func(c *Config) { c.Cache = "redis://:hush@127.0.0.1:6379/0" }, ""},
+		{"cache of another scheme", func(c *Config) { c.Cache = "memcached://127.0.0.1" }, "--cache: must be memory: or of the form redis://"},
+		{"no cache", func(c *Config) { c.Cache = "" }, "--cache"},
 		{"unknown empty objects", func(c *Config) { c.EmptyObjects = "none" }, "--empty-objects"},
 		{"unknown log format", func(c *Config) { c.LogFormat = "xml" }, "--log-format"},
 		{"administrator anonymous", func(c *Config) { c.AdminUser = "Anonymous" }, "--admin-user"},
@@ -120,6 +127,33 @@ func TestInlineMax(t *testing.T) {
 		set.InlineMax = &given
 		if got := l.inlineMax(&set); got != 5 {
 			t.Errorf("5 given with %q: %d", blobs, got)
+		}
+	}
+}
+
+// TestCachePasswordIsNotTold: neither by a refusal nor by a configuration that
+// is printed.
+func TestCachePasswordIsNotTold(t *testing.T) {
+	cfg := DefaultConfig()
+	cfg.Cache = "redis://:hush@127.0.0.1:x/0"
+	for _, text := range []string{cfg.Check().Error(), fmt.Sprintf("%v %+v %#v", cfg, cfg, cfg)} {
+		if strings.Contains(text, "hush") {
+			t.Errorf("the password is in %q", text)
+		}
+	}
+}
+
+func TestOpenCache(t *testing.T) {
+	for text, want := range map[Secret]cache.Cache{"memory:": &cache.Memory{}, "redis://127.0.0.1:1/0": &cache.Redis{}} {
+		c, err := openCache(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if reflect.TypeOf(c) != reflect.TypeOf(want) {
+			t.Errorf("%s opens a %T", string(text), c)
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
 		}
 	}
 }

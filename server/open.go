@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"holdfast/blob"
+	"holdfast/lockns/cache"
 	"holdfast/store"
 )
 
@@ -71,9 +72,14 @@ func (l locations) open(ctx context.Context, cfg *Config, log *slog.Logger) (*st
 	if err != nil {
 		return nil, nil, fmt.Errorf("open objects: %w", err)
 	}
+	projections, err := openCache(cfg.Cache)
+	if err != nil {
+		return nil, nil, fmt.Errorf("open cache: %w", err)
+	}
 	st, err := store.Open(ctx, store.Options{
 		DB:           l.db,
 		Blobs:        objects,
+		Cache:        projections,
 		InlineMax:    l.inlineMax(cfg),
 		OwnedEmpties: cfg.EmptyObjects == "owned",
 		NoSync:       cfg.Sync == "normal",
@@ -94,6 +100,19 @@ func (l locations) openBlobs(ctx context.Context, cfg *Config) (blob.Store, erro
 		return blob.NewS3(ctx, *l.s3)
 	}
 	return blob.NewDir(l.dir, blob.DirOptions{Sync: cfg.Sync == "full"})
+}
+
+// openCache makes the cache of what is shown of locks. A Redis server is spoken
+// to when it is first needed: the server runs without it.
+func openCache(text Secret) (cache.Cache, error) {
+	redis, err := parseCache(text)
+	switch {
+	case err != nil:
+		return nil, err
+	case redis == nil:
+		return cache.NewMemory(), nil
+	}
+	return cache.NewRedis(*redis), nil
 }
 
 func (l locations) inlineMax(cfg *Config) int64 {

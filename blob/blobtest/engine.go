@@ -39,7 +39,7 @@ func engine(ctx context.Context) (string, error) {
 }
 
 func cacheFolder() (string, error) {
-	if cache := os.Getenv("HOLDFAST_CACHE"); cache != "" {
+	if cache := os.Getenv("HOLDFAST_TEST_CACHE"); cache != "" {
 		return filepath.Abs(filepath.Join(cache, "bin"))
 	}
 	home, err := os.UserHomeDir()

@@ -32,7 +32,7 @@ type RedisOptions struct {
 // ParseRedisURL reads redis://[:PASS@]HOST[:PORT][/DB]. Its errors repeat
 // nothing of the text, which may hold a password.
 func ParseRedisURL(text string) (o RedisOptions, err error) {
-	bad := errors.New("must be of the form redis://[:PASS@]HOST:PORT/DB")
+	bad := errors.New("of the form redis://[:PASS@]HOST:PORT/DB")
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "redis" || u.Hostname() == "" || u.User.Username() != "" || u.RawQuery != "" || u.Fragment != "" {
 		return o, bad
