@@ -34,4 +34,12 @@
 //
 // A lock is expired if and only if its end is before now; at its end it is
 // still active. A lock without an end never expires.
+//
+// # Projection
+//
+// For show, a Projection says of every place of a workspace whether it is
+// unlocked, locked itself, or locked from above: a lock on the resource counts
+// before those above, the nearest root before those further up, and of several
+// locks on one root the one that ends last. It holds neither tokens nor owners,
+// and no rule asks it.
 package lockns

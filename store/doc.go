@@ -51,4 +51,12 @@
 // Locks are found by id: those covering a resource by its ancestors' ids, those
 // below a folder by one range of id paths. Neither depends on how many locks
 // the workspace has, nor on names.
+//
+// # What is shown of locks
+//
+// LockState, LockStates and the States of a Walk come from a projection of all
+// active locks of a workspace, kept under its generation in a cache (see package
+// lockns/cache). It is for eyes only: no change, no View and no Want.Locks reads
+// it. Above 4,096 active locks there is no projection, and the indexed queries
+// answer.
 package store
