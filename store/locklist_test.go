@@ -204,3 +204,41 @@ func (f *fixture) plan(statement string) (steps []string) {
 	must(f.t, rows.Err())
 	return steps
 }
+
+// lockAllWays runs the operations on locks of all origins, on each kind of root,
+// and every kind of list.
+func (f *fixture) lockAllWays() {
+	f.t.Helper()
+	ctx := f.t.Context()
+	f.mkdir("/locks")
+	f.put("/locks/f", "x")
+	here := f.user.Workspace()
+	for _, path := range []string{"/", "/locks", "/locks/f"} {
+		target, which := f.at(path), store.ByOrigin(lockns.WOPI)
+		f.wopiLock(path, "a")
+		_, err := f.RefreshLock(ctx, target, which, time.Minute, f.wopi(path, "a"))
+		must(f.t, err)
+		_, err = f.Relock(ctx, target, which, wopiSpec("b"), f.wopi(path, "a"))
+		must(f.t, err)
+		must(f.t, f.Unlock(ctx, target, which, f.wopi(path, "b")))
+		_, err = f.ForceUnlock(ctx, f.productLock(path, lockns.Resource).ID, admin)
+		must(f.t, err)
+		for i := range 1 << 4 {
+			filter := store.LockFilter{Expired: i&1 != 0, Origin: []lockns.Origin{"", lockns.WOPI}[i>>1&1]}
+			if i&4 != 0 {
+				filter.Holder = f.user.ID
+			}
+			if i&8 != 0 {
+				filter.Workspace = &here
+			}
+			for _, filter.Under = range []*store.Target{nil, &target} {
+				_, err := f.Locks(ctx, filter)
+				must(f.t, err)
+			}
+		}
+	}
+	f.lock("/locks/f", lockns.Resource)
+	f.advance(2 * time.Hour)
+	_, err := f.CleanExpired(ctx, admin)
+	must(f.t, err)
+}

@@ -1,8 +1,10 @@
 package store
 
 import (
+	"cmp"
 	"database/sql"
 	"fmt"
+	"slices"
 	"strings"
 
 	"holdfast/lockns"
@@ -244,7 +246,10 @@ func (t *tx) extendLock(sp *space, l lockns.Lock) error {
 func (t *tx) rooted(sp *space, r lockns.Root) ([]lockns.Lock, error) {
 	where, args := rootedOn(r)
 	args = append(append([]any{sp.id}, args...), micros(t.now))
-	return t.lockRows(selectLock+`WHERE l.namespace_id = ? AND `+where+activeLocks+` ORDER BY l.id`, args...)
+	// Sorted here: told to sort, SQLite would read the workspace's locks by id.
+	locks, err := t.lockRows(selectLock+`WHERE l.namespace_id = ? AND `+where+activeLocks, args...)
+	slices.SortFunc(locks, func(a, b lockns.Lock) int { return cmp.Compare(a.ID, b.ID) })
+	return locks, err
 }
 
 // rootedOn is the condition for lock rows rooted on a resource of a workspace.

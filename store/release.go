@@ -156,9 +156,10 @@ var errElsewhere = errors.New("store: not where the snapshot saw it")
 
 // inItsWorkspace makes a change whose workspace must be found first. find does
 // so on a snapshot. change verifies in the transaction what find saw, and
-// returns errElsewhere when it is no longer so: then all starts again from a
-// fresh snapshot, since going after the lock while the old workspace's row is
-// held would break the order in which rows are locked.
+// returns errElsewhere or ErrNotFound when it is no longer so: then all starts
+// again from a fresh snapshot, as it does when the workspace is gone. Going
+// after the lock while the old workspace's row is held would break the order in
+// which rows are locked. Only find says for good that there is nothing.
 func (s *Store) inItsWorkspace(ctx context.Context, find func(*tx) (lockns.Workspace, error), change func(*tx, *space) error) error {
 	for range lockAttempts {
 		var ws lockns.Workspace
@@ -173,8 +174,7 @@ func (s *Store) inItsWorkspace(ctx context.Context, find func(*tx) (lockns.Works
 			return err
 		}
 		err = s.update(ctx, []lockns.Workspace{ws}, func(t *tx) error { return change(t, t.spaces[ws]) })
-		gone := errors.Is(err, ErrNotFound) // the workspace went meanwhile
-		if !gone && !errors.Is(err, errElsewhere) {
+		if !errors.Is(err, errElsewhere) && !errors.Is(err, ErrNotFound) {
 			return err
 		}
 	}
@@ -187,30 +187,29 @@ func (s *Store) inItsWorkspace(ctx context.Context, find func(*tx) (lockns.Works
 // Errors: ErrNotFound, and ErrBusy when the lock moves between workspaces
 // faster than it can be followed.
 func (s *Store) ForceUnlock(ctx context.Context, id int64, by Actor) (l lockns.Lock, err error) {
-	var namespace int64
+	var seen lockns.Lock
 	find := func(t *tx) (ws lockns.Workspace, err error) {
-		if l, namespace, err = t.lockByID(id); err != nil {
+		var namespace int64
+		if seen, namespace, err = t.lockByID(id); err != nil {
 			return ws, err
 		}
 		return t.workspaceOf(namespace)
 	}
 	err = s.inItsWorkspace(ctx, find, func(t *tx, sp *space) error {
-		now, there, err := t.lockByID(id)
-		switch {
-		case errors.Is(err, ErrNotFound):
-			return errElsewhere
-		case err != nil:
+		found, namespace, err := t.lockByID(id)
+		if err != nil {
 			return err
-		case there != namespace || there != sp.id || now.Token != l.Token || now.Place.Root != l.Place.Root:
+		}
+		if namespace != sp.id || found.Token != seen.Token || found.Place.Root != seen.Place.Root {
 			return errElsewhere
 		}
-		l = now
 		if _, err := t.dropLocks(sp, `id = ?`, id); err != nil {
 			return err
 		}
-		if err := t.audit(by, "lock.force_released", sp.ws, l.Path, describe(l)); err != nil {
+		if err := t.audit(by, "lock.force_released", sp.ws, found.Path, describe(found)); err != nil {
 			return err
 		}
+		l = found
 		return t.at(Written)
 	})
 	if err != nil {
@@ -238,7 +237,7 @@ func (s *Store) ExpireLocks(ctx context.Context) (locks int, err error) {
 func (s *Store) CleanExpired(ctx context.Context, by Actor) (removed int, err error) {
 	for {
 		n, err := s.expireSome(ctx, func(t *tx, sp *space, n int) error {
-			return t.audit(by, "lock.expired_cleaned", sp.ws, "", fmt.Sprintf("%d locks", n))
+			return t.audit(by, "lock.expired_cleaned", sp.ws, "", fmt.Sprint(n))
 		})
 		removed += n
 		if err != nil || n == 0 {

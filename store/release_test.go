@@ -255,9 +255,9 @@ FROM n CROSS JOIN (SELECT * FROM resource_locks WHERE holder_user_id = ? ORDER B
 		wantEqual(t, "locks", len(f.tokens("/stays")), 1)
 		here, there := f.user.Workspace(), bob.Workspace()
 		wantSlice(t, "audited", f.audited("lock.expired_cleaned"), []string{
-			fmt.Sprintf(`lock.expired_cleaned %s by 77 "root": , 500 locks`, here),
-			fmt.Sprintf(`lock.expired_cleaned %s by 77 "root": , 101 locks`, here),
-			fmt.Sprintf(`lock.expired_cleaned %s by 77 "root": , 1 locks`, there),
+			fmt.Sprintf(`lock.expired_cleaned %s by 77 "root": , 500`, here),
+			fmt.Sprintf(`lock.expired_cleaned %s by 77 "root": , 101`, here),
+			fmt.Sprintf(`lock.expired_cleaned %s by 77 "root": , 1`, there),
 		})
 		wantEqual(t, "generations", [2]int64{f.generation(f.user), f.generation(bob)}, [2]int64{4, 2})
 	})
