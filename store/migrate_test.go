@@ -1,19 +1,26 @@
 package store_test
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"holdfast/store"
 )
 
 var update = flag.Bool("update", false, "write the golden schema anew")
+
+// oldFlag is the column that migration 2 takes away. Only migrations 1 and 2 may
+// name it: see TestOldFlagIsGone.
+const oldFlag = "is_" + "locked"
 
 const goldenSchema = "../migrations/schema/sqlite.sql"
 
@@ -48,6 +55,17 @@ func (d *database) down() (int64, error) {
 	return store.Migrate(context.Background(), d.url(), false)
 }
 
+// downTo takes a database of the newest version back to another.
+func (d *database) downTo(version int64) {
+	d.t.Helper()
+	all, err := store.Migrations(context.Background(), d.url())
+	must(d.t, err)
+	for at := int64(len(all)); at > version; {
+		at, err = d.down()
+		must(d.t, err)
+	}
+}
+
 // do runs SQL on the database and returns the first column of its rows.
 func (d *database) do(query string, args ...any) (found []string) {
 	d.t.Helper()
@@ -73,6 +91,33 @@ func v0(t *testing.T, statements ...string) *database {
 	}
 	return d
 }
+
+// filled is a database with v0Data at a version.
+func filled(t *testing.T, version int64) *database {
+	t.Helper()
+	images.Lock()
+	defer images.Unlock()
+	if images.at[version] == nil {
+		d := v0(t, v0Data...)
+		if version > 1 {
+			d.up()
+			d.downTo(version)
+		}
+		must(t, d.db.Close())
+		image, err := os.ReadFile(d.name)
+		must(t, err)
+		images.at[version] = image
+	}
+	d := newDatabase(t)
+	must(t, os.WriteFile(d.name, images.at[version], 0o600))
+	return d
+}
+
+// images are what filled made already.
+var images = struct {
+	sync.Mutex
+	at map[int64][]byte
+}{at: map[int64][]byte{}}
 
 // schema is all that the database is made of, by name. How a table came about
 // leaves no trace in it: quotes that ALTER TABLE adds are taken away.
@@ -101,11 +146,7 @@ func TestUpDownUp(t *testing.T) {
 	d := newDatabase(t)
 	d.up()
 	first := d.schema()
-	for version := int64(3); version >= 0; version-- {
-		got, err := d.down()
-		must(t, err)
-		wantEqual(t, "version", got, version)
-	}
+	d.downTo(0)
 	wantEqual(t, "schema of nothing", d.schema(), "\n")
 	d.up()
 	wantEqual(t, "schema", d.schema(), first)
@@ -119,6 +160,71 @@ func TestUpDownUp(t *testing.T) {
 	wantEqual(t, "migrations", len(all), 4)
 }
 
+// TestRoundTrip: what the v0 model can hold goes up, back and up again without
+// loss; only root folders, which it does not know, have new ids then.
+func TestRoundTrip(t *testing.T) {
+	t.Parallel()
+	d := v0(t, v0Data...)
+	// The flags of the v0 model say what the locks say once they come back.
+	d.do(`UPDATE folders SET ` + oldFlag + ` = 1 WHERE id IN (11, 12)`)
+	d.do(`UPDATE files SET ` + oldFlag + ` = 1 WHERE id IN (20, 21, 22)`)
+	tables := d.do(`SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE '%\_%' ESCAPE '\' OR name = 'resource_locks' ORDER BY name`)
+	wantSlice(t, "tables", tables, []string{"files", "folders", "resource_locks", "teams", "users"})
+	rows := func() (all []string) {
+		for _, table := range tables {
+			all = append(all, table)
+			all = append(all, d.all(table)...)
+		}
+		return all
+	}
+	before, schema := rows(), d.schema()
+	d.up()
+	up := d.model()
+	d.downTo(1)
+	wantSlice(t, "rows", rows(), before)
+	wantEqual(t, "schema", d.schema(), schema)
+	wantSlice(t, "next ids that others may get", d.do(`SELECT name FROM sqlite_sequence WHERE seq < CASE name WHEN 'folders' THEN 99 WHEN 'files' THEN 98 WHEN 'resource_locks' THEN 97 ELSE 5 END`), nil)
+	d.up()
+	wantSlice(t, "rows up again", d.model(), up)
+	for version := int64(3); version > 0; version-- {
+		d.downTo(version)
+		d.up()
+		wantSlice(t, fmt.Sprintf("rows up again from %d", version), d.model(), up)
+	}
+}
+
+// model is what the newest version keeps of the v0 model, root folders not by id.
+func (d *database) model() (rows []string) {
+	d.t.Helper()
+	rows = append(rows, d.all("users")...)
+	rows = append(rows, d.all("teams")...)
+	rows = append(rows, d.all("files", "id", "namespace_id", "(SELECT f.id FROM folders f WHERE f.id = folder_id AND f.parent_id IS NOT NULL)", "name", "name_key", "size", "version")...)
+	rows = append(rows, d.all("folders", "iif(parent_id IS NULL, 0, id)", "namespace_id", "(SELECT f.id FROM folders f WHERE f.id = folders.parent_id AND f.parent_id IS NOT NULL)", "name", "name_key")...)
+	rows = append(rows, d.all("resource_lock_namespaces", "id", "workspace_type", "workspace_id")...)
+	locks := d.do(`SELECT '"' || name || '"' FROM pragma_table_info('resource_locks') WHERE name <> 'ancestry'`)
+	return append(rows, d.all("resource_locks", append(locks, "substr(ancestry, 2 + instr(substr(ancestry, 2), '/'))")...)...)
+}
+
+// TestOldFlagIsGone: the flag on rows is no second truth beside the locks.
+func TestOldFlagIsGone(t *testing.T) {
+	seen := 0
+	must(t, filepath.WalkDir("..", func(path string, e os.DirEntry, err error) error {
+		if err != nil || e.IsDir() || !slices.Contains([]string{".go", ".sql"}, filepath.Ext(path)) {
+			return err
+		}
+		seen++
+		text, err := os.ReadFile(path)
+		steps := strings.HasPrefix(path, "../migrations/sqlite/steps/00001_") || strings.HasPrefix(path, "../migrations/sqlite/steps/00002_")
+		if bytes.Contains(bytes.ToLower(text), []byte(oldFlag)) && !steps {
+			t.Errorf("%s mentions %s", path, oldFlag)
+		}
+		return err
+	}))
+	if seen < 100 {
+		t.Errorf("only %d files were seen", seen)
+	}
+}
+
 func TestMigrateRefusesOtherDatabases(t *testing.T) {
 	for _, url := range []string{"", "sqlite:", "postgres://x", "holdfast.db"} {
 		if _, err := store.Migrate(t.Context(), url, true); err == nil {
@@ -127,8 +233,9 @@ func TestMigrateRefusesOtherDatabases(t *testing.T) {
 	}
 }
 
-// v0Data has each entity type, shared and deep locks, both kinds of workspace,
-// a timeout and none, and gaps in its ids.
+// v0Data has each entity type, shared and deep locks, two shared ones on one
+// file, both kinds of workspace, a timeout and none, a path and none, and gaps in
+// its ids.
 var v0Data = []string{
 	`INSERT INTO users (id, name) VALUES (3, 'Grace'), (7, 'bob')`,
 	`INSERT INTO teams (id, name) VALUES (5, 'Crew')`,
@@ -142,6 +249,9 @@ var v0Data = []string{
 (3, 'personal', 'personal_root', 3, '/', 3, NULL, 1, 0, NULL, 1002),
 (4, 'team', 'team_root', 5, '/', NULL, NULL, 0, 1, NULL, 1003),
 (5, 'top', 'file', 20, '/top', 3, NULL, 1, 1, 5, 1004),
+(6, 'no path', 'folder', 12, NULL, 7, NULL, 0, 0, NULL, 1005),
+(7, 'one of two', 'file', 22, '/crew/plan', 3, '<a/>', 1, 0, 1234567, 1006),
+(8, 'two of two', 'file', 22, '/crew/plan', 7, '<b/>', 1, 1, NULL, 1007),
 (97, 'gone', 'file', 20, '/top', 3, NULL, 1, 1, 5, 1004)`,
 	`DELETE FROM resource_locks WHERE id = 97`,
 }
@@ -164,16 +274,19 @@ WHERE f.parent_id IS NULL AND workspace_type = ? AND workspace_id = ?`, kind, id
 	}
 	ada, crew := root("personal", 3), root("team", 5)
 	wantSlice(t, "locks", d.do(`SELECT l.id || ' ' || token || ' ' || workspace_type || ' ' || root_kind || ' ' || coalesce(root_folder_id, root_file_id, '-') || ' ' || ancestry || ' ' ||
-depth || ' ' || mode || ' ' || origin || ' ' || coalesce(holder_user_id, '-') || ' ' || coalesce(owner_info, '-') || ' ' || lockroot_path || ' ' || coalesce(timeout_at, '-') || ' ' || l.created_at
+depth || ' ' || mode || ' ' || origin || ' ' || coalesce(holder_user_id, '-') || ' ' || coalesce(owner_info, '-') || ' ' || coalesce(lockroot_path, '-') || ' ' || coalesce(timeout_at, '-') || ' ' || l.created_at
 FROM resource_locks l JOIN resource_lock_namespaces n ON n.id = l.namespace_id ORDER BY l.id`), []string{
 		"1 file personal file 21 /" + ada + "/10/11/f21 resource exclusive webdav 3 <o/> /docs/é/deep 1234567 1000",
 		"2 folder personal folder 11 /" + ada + "/10/11/ infinity shared webdav 7 - /docs/é - 1001",
 		"3 personal personal workspace_root - /" + ada + "/ resource shared webdav 3 - / - 1002",
 		"4 team team workspace_root - /" + crew + "/ infinity exclusive webdav - - / - 1003",
 		"5 top personal file 20 /" + ada + "/f20 infinity shared webdav 3 - /top 5 1004",
+		"6 no path team folder 12 /" + crew + "/12/ resource exclusive webdav 7 - - - 1005",
+		"7 one of two team file 22 /" + crew + "/12/f22 resource shared webdav 3 <a/> /crew/plan 1234567 1006",
+		"8 two of two team file 22 /" + crew + "/12/f22 infinity shared webdav 7 <b/> /crew/plan - 1007",
 	})
 	wantSlice(t, "users", d.do(`SELECT id || ' ' || name || ' ' || name_key FROM users ORDER BY id`), []string{"3 Grace grace", "7 bob bob"})
-	wantSlice(t, "flags left", d.do(`SELECT name FROM sqlite_master WHERE sql LIKE '%is_locked%' OR sql LIKE '%entity_%'`), nil)
+	wantSlice(t, "flags left", d.do(`SELECT name FROM sqlite_master WHERE sql LIKE '%' || ? || '%' OR sql LIKE '%entity_%' OR sql LIKE '%shared %' OR sql LIKE '%deep %' OR sql LIKE '%_new%'`, oldFlag), nil)
 	f := newFixture(t, func(o *store.Options) { o.DB = d.url() })
 	grace, err := f.User(t.Context(), "GRACE")
 	must(t, err)
@@ -195,136 +308,23 @@ FROM resource_locks l JOIN resource_lock_namespaces n ON n.id = l.namespace_id O
 	}
 }
 
-// TestBadV0Data: the conversion refuses what the new model cannot hold, names
-// the row, and changes nothing.
-func TestBadV0Data(t *testing.T) {
-	t.Parallel()
-	const lock = `INSERT INTO resource_locks (id, token, entity_type, entity_id, path, shared, deep, created_at) VALUES `
-	for _, c := range []struct{ name, fault, want string }{
-		{"a folder of nobody", `INSERT INTO folders (id, name) VALUES (50, 'x')`, "folder 50 belongs to no one workspace"},
-		{"a folder of two", `INSERT INTO folders (id, name, user_id, team_id) VALUES (50, 'x', 3, 5)`, "folder 50 belongs to no one workspace"},
-		{"a folder of a missing user", `INSERT INTO folders (id, name, user_id) VALUES (50, 'x', 9)`, "folder 50 belongs to no one workspace"},
-		{"a folder of a missing team", `INSERT INTO folders (id, name, team_id) VALUES (50, 'x', 9)`, "folder 50 belongs to no one workspace"},
-		{"a file of nobody", `INSERT INTO files (id, name) VALUES (50, 'x')`, "file 50 belongs to no one workspace"},
-		{"a file of a missing team", `INSERT INTO files (id, name, team_id) VALUES (50, 'x', 9)`, "file 50 belongs to no one workspace"},
-		{"a folder without its parent", `INSERT INTO folders (id, parent_id, name, user_id) VALUES (50, 77, 'x', 3)`, "folder 50 has no parent in its workspace"},
-		{"a folder in another workspace's", `INSERT INTO folders (id, parent_id, name, user_id) VALUES (50, 12, 'x', 3)`, "folder 50 has no parent in its workspace"},
-		{"a file in another workspace's folder", `INSERT INTO files (id, folder_id, name, user_id) VALUES (50, 12, 'x', 3)`, "file 50 has no folder in its workspace"},
-		{"a file without its folder", `INSERT INTO files (id, folder_id, name, user_id) VALUES (50, 77, 'x', 3)`, "file 50 has no folder in its workspace"},
-		{"a folder in itself", `INSERT INTO folders (id, parent_id, name, user_id) VALUES (50, 51, 'x', 3), (51, 50, 'x', 3)`, "folder 50 is inside itself; folder 51 is inside itself"},
-		{"a folder without a name", `INSERT INTO folders (id, name, user_id) VALUES (50, '', 3)`, "folder 50 has no name"},
-		{"a file without a name", `INSERT INTO files (id, name, user_id) VALUES (50, '', 3)`, "file 50 has no name"},
-		{"two folders of one name", `INSERT INTO folders (id, name, user_id) VALUES (50, 'docs', 3)`, "folders 10 and 50 have one name"},
-		{"two folders of one name in two normal forms", `INSERT INTO folders (id, parent_id, name, user_id) VALUES (50, 10, char(233), 3)`, "folders 11 and 50 have one name"},
-		{"two files of one name", `INSERT INTO files (id, folder_id, name, user_id) VALUES (50, 11, 'deep', 3)`, "files 21 and 50 have one name"},
-		{"a file and a folder of one name", `INSERT INTO files (id, name, user_id) VALUES (50, 'docs', 3)`, "file 50 and folder 10 have one name"},
-		{"two users of one name", `INSERT INTO users (id, name) VALUES (50, 'GRACE')`, "users 3 and 50 have one name"},
-		{"a lock on a missing file", lock + `(50, 't', 'file', 10, '/', 0, 0, 0)`, "lock 50 has no target"},
-		{"a lock on a missing folder", lock + `(50, 't', 'folder', 20, '/', 0, 0, 0)`, "lock 50 has no target"},
-		{"a lock on a missing user's root", lock + `(50, 't', 'personal_root', 5, '/', 0, 0, 0)`, "lock 50 has no target"},
-		{"a lock on a missing team's root", lock + `(50, 't', 'team_root', 3, '/', 0, 0, 0)`, "lock 50 has no target"},
-		{"a lock on something else", lock + `(50, 't', 'drive', 3, '/', 0, 0, 0)`, "lock 50 has no target"},
-		{"a lock of a third mode", lock + `(50, 't', 'file', 20, '/', 2, 0, 0)`, "lock 50 is neither shared nor exclusive"},
-		{"a lock of a third depth", lock + `(50, 't', 'file', 20, '/', 0, 2, 0)`, "lock 50 is neither deep nor shallow"},
-		{"a token that is not unique", lock + `(50, 'file', 'file', 20, '/', 0, 0, 0)`, "locks share a token: 1,50"},
-	} {
-		t.Run("refuses "+c.name, func(t *testing.T) {
-			d := v0(t, append(append([]string{}, v0Data...), c.fault)...)
-			before := d.dump()
-			_, err := store.Migrate(t.Context(), d.url(), true)
-			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("error %v, want one with %q", err, c.want)
-			}
-			wantEqual(t, "database", d.dump(), before)
-		})
-	}
-}
-
-// dump is the schema and all rows of the model's tables.
+// dump is the schema and all rows, the numbers of the next rows and the versions
+// noted among them.
 func (d *database) dump() string {
+	d.t.Helper()
 	var b strings.Builder
 	b.WriteString(d.schema())
-	for _, table := range d.do(`SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name`) {
-		columns := strings.Join(d.do(`SELECT 'quote("' || name || '")' FROM pragma_table_info(?)`, table), " || ' ' || ")
-		fmt.Fprintln(&b, table, d.do(`SELECT `+columns+` FROM "`+table+`" ORDER BY rowid`))
+	for _, table := range d.do(`SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name`) {
+		fmt.Fprintln(&b, table, d.all(table))
 	}
 	return b.String()
 }
 
-// TestDown: what the old model can hold goes back to it and forth again; what it
-// cannot is refused, row by row.
-func TestDown(t *testing.T) {
-	t.Parallel()
-	t.Run("goes back and forth without loss", func(t *testing.T) {
-		d := v0(t, v0Data...)
-		before := d.dump()
-		d.up()
-		count := func() string {
-			return strings.Join(d.do(`SELECT count(*) FROM folders UNION ALL SELECT count(*) FROM files UNION ALL SELECT count(*) FROM resource_locks
-UNION ALL SELECT count(*) FROM users UNION ALL SELECT count(*) FROM teams UNION ALL SELECT count(*) FROM resource_lock_namespaces`), " ")
-		}
-		up := count()
-		for range 2 {
-			_, err := d.down()
-			must(t, err)
-		}
-		// The old flags were all false; now they say what the locks say.
-		d.do(`UPDATE folders SET is_locked = 0`)
-		d.do(`UPDATE files SET is_locked = 0`)
-		if got := withoutVersions(d.dump()); got != withoutVersions(before) {
-			t.Errorf("came back as\n%s\nwant\n%s", got, before)
-		}
-		d.up()
-		wantEqual(t, "rows up again", count(), up)
-	})
-	for _, c := range []struct{ name, data, want string }{
-		{"content", `UPDATE files SET size = 5 WHERE id = 20`, "file 20 has content"},
-		{"properties", `INSERT INTO properties (id, file_id, namespace, name, value) VALUES (1, 20, 'x', 'y', 'z')`, "property 1 would be lost"},
-		{"a password", `UPDATE users SET password_hash = 'x' WHERE id = 3`, "user Grace has a password or role"},
-		{"a role", `UPDATE users SET is_admin = 1 WHERE id = 3`, "user Grace has a password or role"},
-		{"a quota", `UPDATE storage_usage SET quota = 1 WHERE namespace_id = 1`, "namespace 1 has a quota"},
-		{"a detached folder", `UPDATE folders SET parent_id = NULL, detached_at = 1 WHERE id = 12`, "folder 12 is not purged yet"},
-		{"garbage", `INSERT INTO garbage (object_key, dropped_at) VALUES ('k', 0)`, "object k is not collected yet"},
-	} {
-		t.Run("from 3 refuses "+c.name, func(t *testing.T) {
-			d := v0(t, v0Data...)
-			d.up()
-			d.do(c.data)
-			d.refusesDown(c.want)
-		})
-	}
-	for _, c := range []struct{ name, data, want string }{
-		{"a lock of another origin", `UPDATE resource_locks SET origin = 'wopi' WHERE id = 2`, "lock 2 is of origin wopi"},
-		{"a lock without a path", `UPDATE resource_locks SET lockroot_path = NULL WHERE id = 2`, "lock 2 has no path"},
-	} {
-		t.Run("from 2 refuses "+c.name, func(t *testing.T) {
-			d := v0(t, v0Data...)
-			d.up()
-			_, err := d.down()
-			must(t, err)
-			d.do(c.data)
-			d.refusesDown(c.want)
-		})
-	}
-}
-
-func (d *database) refusesDown(want string) {
+// all are the rows of a table, or the given columns of it.
+func (d *database) all(table string, columns ...string) []string {
 	d.t.Helper()
-	before := d.dump()
-	_, err := d.down()
-	if err == nil || !strings.Contains(err.Error(), want) {
-		d.t.Errorf("error %v, want one with %q", err, want)
+	if columns == nil {
+		columns = d.do(`SELECT '"' || name || '"' FROM pragma_table_info(?)`, table)
 	}
-	wantEqual(d.t, "database", d.dump(), before)
-}
-
-// withoutVersions leaves out what the tool notes of its own work.
-func withoutVersions(dump string) string {
-	var lines []string
-	for line := range strings.SplitSeq(dump, "\n") {
-		if !strings.HasPrefix(line, "goose_") {
-			lines = append(lines, line)
-		}
-	}
-	return strings.Join(lines, "\n")
+	return d.do(`SELECT quote(` + strings.Join(columns, `) || ' ' || quote(`) + `) AS line FROM "` + table + `" ORDER BY line`)
 }

@@ -20,6 +20,9 @@ CREATE TABLE folders_new (
     name_key     TEXT NOT NULL
 ) STRICT;
 
+-- Many rows look their workspace's root folder up.
+CREATE INDEX folders_new_root ON folders_new (namespace_id) WHERE parent_id IS NULL AND name = '';
+
 CREATE TABLE files_new (
     id           INTEGER PRIMARY KEY AUTOINCREMENT,
     namespace_id INTEGER NOT NULL,

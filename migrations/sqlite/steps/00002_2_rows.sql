@@ -22,7 +22,7 @@ WHERE f.parent_id IS NULL AND f.name <> '';
 
 INSERT INTO files_new (id, namespace_id, folder_id, name, name_key)
 SELECT f.id, n.id,
-       coalesce(f.folder_id, (SELECT r.id FROM folders_new r WHERE r.namespace_id = n.id AND r.parent_id IS NULL)),
+       coalesce(f.folder_id, (SELECT r.id FROM folders_new r WHERE r.namespace_id = n.id AND r.parent_id IS NULL AND r.name = '')),
        f.name, ''
 FROM files f
 JOIN resource_lock_namespaces n

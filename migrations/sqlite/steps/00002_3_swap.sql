@@ -1,6 +1,7 @@
 DROP TABLE resource_locks;
 DROP TABLE files;
 DROP TABLE folders;
+DROP INDEX folders_new_root;
 ALTER TABLE folders_new RENAME TO folders;
 ALTER TABLE files_new RENAME TO files;
 ALTER TABLE resource_locks_new RENAME TO resource_locks;

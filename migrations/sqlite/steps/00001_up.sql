@@ -3,7 +3,6 @@
 -- id, and nothing but the program to keep them true. Times are UTC
 -- microseconds. entity_type is file, folder, personal_root or team_root.
 
--- +goose Up
 CREATE TABLE users (
     id   INTEGER PRIMARY KEY AUTOINCREMENT,
     name TEXT NOT NULL
@@ -46,9 +45,3 @@ CREATE TABLE resource_locks (
     created_at  INTEGER NOT NULL
 ) STRICT;
 
--- +goose Down
-DROP TABLE resource_locks;
-DROP TABLE files;
-DROP TABLE folders;
-DROP TABLE teams;
-DROP TABLE users;
