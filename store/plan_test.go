@@ -71,6 +71,7 @@ func everything(t *testing.T, f *fixture) {
 	f.remove("/d/f")
 	f.remove("/d")
 	f.lockAllWays()
+	f.lockNames()
 	withOthers(t, f, bob)
 	_, err = f.SetUser(ctx, "bob", store.UserPatch{DisplayName: &bob.Name, PasswordHash: &bob.Name, Admin: new(bool), Disabled: new(true), Quota: new(int64)})
 	must(t, err)
