@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -146,4 +147,23 @@ func TestJanitorBoundsARound(t *testing.T) {
 			t.Errorf("a stuck round took %v, want %v", took, jobTimeout)
 		}
 	})
+}
+
+// TestPruneVersionsIsAJob: versions are pruned by age where they have one.
+func TestPruneVersionsIsAJob(t *testing.T) {
+	st, err := Storage{Data: t.TempDir()}.OpenStore(t.Context(), true, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := st.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, age := range []Duration{0, 1} {
+		listed := slices.ContainsFunc(jobs(st, nil, age), func(j job) bool { return j.name == "prune versions" })
+		if listed != (age > 0) {
+			t.Errorf("age %v: listed %v", age, listed)
+		}
+	}
 }

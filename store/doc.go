@@ -40,7 +40,9 @@
 // of a blob.Store, staged and durable before the transaction begins; files
 // refer to them and COPY shares them. With its last reference an object becomes
 // garbage, in the same transaction, and is removed 15 minutes later; objects
-// that no row knows are removed after a day.
+// that no row knows are removed after a day. Where versions are kept, what a file
+// held before a write becomes one of its versions, in the same transaction, and
+// a file that replaces another takes over its versions.
 //
 // # Trees
 //

@@ -227,9 +227,10 @@ func (t *tx) keep(old *Node, file int64) (grown int64, err error) {
 }
 
 // succeeds reports whether n takes over something of old when it replaces it:
-// versions, also where no new ones are kept, or the content. Both must be files.
+// versions, also where no new ones are kept, or the content. A folder takes over
+// nothing, and has nothing to leave.
 func (t *tx) succeeds(n, old *Node) bool {
-	return old != nil && !n.IsFolder() && !old.IsFolder() && (old.versions > 0 || t.keeps(old))
+	return old != nil && !n.IsFolder() && (old.versions > 0 || t.keeps(old))
 }
 
 // setAside frees the name of a file that will be succeeded in this transaction:
