@@ -57,6 +57,7 @@ func openSQLite(path string, pragmas ...string) (*sql.DB, error) {
 type conn struct {
 	c     *sql.Conn
 	stmts map[string]*sql.Stmt
+	seen  func(query string, args []any) // of every statement, in tests
 }
 
 func newConn(ctx context.Context, db *sql.DB) (*conn, error) {
@@ -103,6 +104,7 @@ func (c *conn) stmt(query string) (*sql.Stmt, error) {
 }
 
 func (c *conn) exec(query string, args ...any) (int64, error) {
+	c.note(query, args)
 	s, err := c.stmt(query)
 	if err != nil {
 		return 0, err
@@ -115,11 +117,18 @@ func (c *conn) exec(query string, args ...any) (int64, error) {
 }
 
 func (c *conn) query(query string, args ...any) (*sql.Rows, error) {
+	c.note(query, args)
 	s, err := c.stmt(query)
 	if err != nil {
 		return nil, err
 	}
 	return s.Query(args...)
+}
+
+func (c *conn) note(query string, args []any) {
+	if c.seen != nil {
+		c.seen(query, args)
+	}
 }
 
 // control runs a statement of transaction control.

@@ -96,3 +96,19 @@ func (s *Store) Statements() []string {
 
 // SetMaxProjected changes how many active locks a projection is made of at most.
 func (s *Store) SetMaxProjected(n int) { s.projections.max = n }
+
+// Watch has every statement of the writer told to fn before it runs, until the
+// returned function is called.
+func (s *Store) Watch(fn func(query string, args []any)) (stop func()) {
+	set := func(fn func(string, []any)) {
+		err := s.writer.do(context.Background(), func(c *conn) error {
+			c.seen = fn
+			return nil
+		})
+		if err != nil {
+			panic(err)
+		}
+	}
+	set(fn)
+	return func() { set(nil) }
+}
