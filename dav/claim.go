@@ -28,10 +28,11 @@ func (q *request) Prove(v store.View) (lockns.Credentials, error) {
 	for _, t := range q.ifHeader.tokens() {
 		token := lockns.Token{Value: t.token, Origin: lockns.WebDAV}
 		if t.tag != "" {
-			place, ok := e.scope(t)
+			loc, ok := q.tagged(t.tag)
 			if !ok {
 				continue
 			}
+			place := v.Resource(loc.target()).Place
 			token.Scope = &place
 		}
 		cred.Tokens = append(cred.Tokens, token)
@@ -88,41 +89,25 @@ func (e evaluation) lookUp(tag string) ifState {
 	if !ok {
 		return stateless{}
 	}
-	return viewState{view: e.view, at: e.resource(loc), user: e.q.principal.UserID, also: e.neighbours(tag)}
-}
-
-// resource looks up what a location maps to.
-func (e evaluation) resource(loc location) resource {
-	return resource{e.view.Resource(loc.target()), loc.workspace}
-}
-
-// scope is the place for which a tagged token counts; ok is false when the tag
-// names nothing the lock could cover.
-func (e evaluation) scope(t ifToken) (place lockns.Place, ok bool) {
-	loc, ok := e.q.tagged(t.tag)
-	if !ok {
-		return lockns.Place{}, false
+	return viewState{
+		Resource: e.view.Resource(loc.target()), view: e.view,
+		user: e.q.principal.UserID, also: e.neighbours(tag),
 	}
-	// Every workspace has its root, and these are not told apart by id.
-	if _, workspace, ok := e.view.Lock(t.token); !ok || workspace != loc.workspace {
-		return lockns.Place{}, false
-	}
-	return e.view.Resource(loc.target()).Place, true
 }
 
 // neighbours are the places beside the Request-URI at or below which a lock
 // makes an untagged token true: the source and destination of DELETE, MOVE and
 // COPY, which change all that is below them. RFC 4918 section 9.9.6 shows it in
 // its example, and Finder renames a folder with a child's token.
-func (e evaluation) neighbours(tag string) []resource {
+func (e evaluation) neighbours(tag string) []store.Resource {
 	if tag != "" {
 		return nil
 	}
 	switch e.q.r.Method {
 	case http.MethodDelete:
-		return []resource{e.resource(e.q.location)}
+		return []store.Resource{e.view.Resource(e.q.target())}
 	case "COPY", "MOVE":
-		return []resource{e.resource(e.q.location), e.resource(e.q.dest)}
+		return []store.Resource{e.view.Resource(e.q.target()), e.view.Resource(e.q.dest.target())}
 	}
 	return nil
 }
@@ -176,31 +161,26 @@ type stateless struct{}
 func (stateless) hasToken(string) bool    { return false }
 func (stateless) matchesETag(string) bool { return false }
 
-// resource is a resource of the store, mapped or not, and where it is.
-type resource struct {
-	store.Resource
-	workspace lockns.Workspace
-}
-
-// viewState is the state of a resource inside a transaction.
+// viewState is the state of a resource inside a transaction, mapped or not.
 type viewState struct {
+	store.Resource
 	view store.View
-	at   resource
 	user int64
-	also []resource // at and below these, locks of the user count too
+	also []store.Resource // at and below these, locks of the user count too
 }
 
-// hasToken implements ifState. Locks of other origins have no token here.
+// hasToken implements ifState. Locks of other origins have no token here. The
+// ids in places are of one workspace only, so none is mistaken for another.
 func (s viewState) hasToken(token string) bool {
-	l, workspace, ok := s.view.Lock(token)
+	l, _, ok := s.view.Lock(token)
 	if !ok || l.Origin != lockns.WebDAV {
 		return false
 	}
-	if workspace == s.at.workspace && l.Covers(s.at.Place) {
+	if l.Covers(s.Place) {
 		return true
 	}
 	for _, r := range s.also {
-		if l.Holder == s.user && workspace == r.workspace && r.Exists && r.Place.Holds(l.Place) {
+		if l.Holder == s.user && r.Exists && r.Place.Holds(l.Place) {
 			return true
 		}
 	}
@@ -209,7 +189,7 @@ func (s viewState) hasToken(token string) bool {
 
 // matchesETag implements ifState.
 func (s viewState) matchesETag(etag string) bool {
-	return s.at.Exists && s.at.Node.ETag != "" && s.at.Node.ETag == etag
+	return s.Exists && s.Node.ETag != "" && s.Node.ETag == etag
 }
 
 // checkIf decides the If header of a method that changes nothing, GET, HEAD and

@@ -51,11 +51,6 @@ func (l location) target() store.Target {
 	return store.Target{Workspace: l.workspace, Base: l.base, Path: l.path}
 }
 
-// isRoot reports whether the location is the mount's own URL. What it maps to
-// can't be removed, moved or replaced, even where it is an ordinary folder of
-// its workspace.
-func (l location) isRoot() bool { return l.path.IsRoot() }
-
 // href is the reference of a resource (RFC 4918 section 8.3): an absolute path,
 // with a final slash for a collection.
 func (m *mount) href(p store.Path, collection bool) string {

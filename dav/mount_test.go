@@ -89,6 +89,7 @@ func TestMountShowsLockRoots(t *testing.T) {
 		{"inside a scope that was called otherwise", scoped, lockns.Lock{Path: "/x/y/f", Place: file}, "/dav/f"},
 		{"the scope itself", scoped, lockns.Lock{Path: "/a/b", Place: folder}, "/dav/"},
 		{"beside the scope, with its name", scoped, lockns.Lock{Path: "/a/b/f", Place: root.Folder(7).Folder(8).File(9)}, "/dav/"},
+		{"beside the scope, far down", scoped, lockns.Lock{Path: "/a/b/c/d/e/f", Place: root.Folder(7).File(9)}, "/dav/"},
 		{"above the scope", scoped, lockns.Lock{Path: "/a", Place: root.Folder(2)}, "/dav/"},
 		{"at the root above the scope", scoped, lockns.Lock{Path: "/", Place: root}, "/dav/"},
 		{"with a scope that is gone", at(lockns.Place{Root: lockns.Root{ID: 3}}), lockns.Lock{Path: "/a/b/f", Place: file}, "/dav/"},

@@ -16,7 +16,7 @@ import (
 // net/http sends 100 Continue.
 func (q *request) put(w http.ResponseWriter) error {
 	switch {
-	case q.slash || q.isRoot():
+	case q.slash:
 		return store.ErrIsFolder
 	case !q.r.ProtoAtLeast(1, 1) && q.r.Header.Get("Content-Length") == "":
 		// HTTP/1.0 has no other length of a body, and net/http takes it for

@@ -151,9 +151,6 @@ func (s *session) Create(ctx context.Context, _ string, _ io.ReadCloser, _ *webd
 
 // RemoveAll implements webdav.FileSystem.
 func (s *session) RemoveAll(ctx context.Context, _ string, _ *webdav.RemoveAllOptions) error {
-	if s.q.isRoot() {
-		return s.fail(store.ErrRoot)
-	}
 	if err := s.store().Remove(ctx, s.q.target(), s.q); err != nil {
 		return s.fail(err)
 	}
@@ -170,9 +167,6 @@ func (s *session) Mkdir(ctx context.Context, _ string) error {
 
 // Copy implements webdav.FileSystem.
 func (s *session) Copy(ctx context.Context, _, _ string, _ *webdav.CopyOptions) (bool, error) {
-	if s.q.dest.isRoot() {
-		return false, s.fail(store.ErrRoot)
-	}
 	o := store.CopyOptions{Shallow: s.q.depth == depth0, NoOverwrite: !s.q.overwrite}
 	created, err := s.store().Copy(ctx, s.q.target(), s.q.dest.target(), o, s.q)
 	if err != nil {
@@ -183,9 +177,6 @@ func (s *session) Copy(ctx context.Context, _, _ string, _ *webdav.CopyOptions) 
 
 // Move implements webdav.FileSystem.
 func (s *session) Move(ctx context.Context, _, _ string, _ *webdav.MoveOptions) (bool, error) {
-	if s.q.isRoot() || s.q.dest.isRoot() {
-		return false, s.fail(store.ErrRoot)
-	}
 	created, err := s.store().Move(ctx, s.q.target(), s.q.dest.target(), !s.q.overwrite, s.q)
 	if err != nil {
 		return false, s.fail(err)
