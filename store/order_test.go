@@ -69,7 +69,6 @@ func TestTransactionOrder(t *testing.T) {
 		f.put("/d/"+name, name)
 	}
 	token := f.lock("/d/locked", lockns.Resource).Lock.Token
-	w := func() store.Claim { return witness{f.me(), func() {}} }
 	for name, change := range map[string]func(store.Claim) error{
 		"put": func(c store.Claim) error {
 			_, _, err := f.Put(t.Context(), f.at("/d/put"), file("again"), c)
@@ -129,7 +128,7 @@ func TestTransactionOrder(t *testing.T) {
 				}
 				note(s, fmt.Sprintf("%s %v", query, args))
 			})
-			inside := witness{w(), func() {
+			inside := witness{f.me(), func() {
 				if slices.Contains(order, namespace) { // not on a snapshot, before the transaction
 					note(claim, "the claim")
 				}
