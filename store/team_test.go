@@ -77,7 +77,7 @@ func TestAddTeam(t *testing.T) {
 func TestTeamNames(t *testing.T) {
 	f := newFixture(t)
 	long := strings.Repeat("n", 64)
-	for _, name := range []string{"é team", "ΟΔΟΣ", "İ", long, "a\u0085b", "#%?"} {
+	for _, name := range []string{"é team", "ΟΔΟΣ", "İ", "ᾴ", long, "a\u0085b", "#%?"} {
 		team := f.addTeam(name)
 		found, err := f.TeamByName(t.Context(), name)
 		must(t, err)
@@ -92,6 +92,7 @@ func TestTeamNames(t *testing.T) {
 		{"both", "E\u0301 Team", store.ErrExists},
 		{"another small form of one letter", "οδος", store.ErrExists},
 		{"a capital letter whose parts have another small form", "I\u0307", store.ErrExists},
+		{"parts in another order", "α\u0345\u0301", store.ErrExists},
 		{"no name", "", store.ErrBadName},
 		{"a dot segment", "..", store.ErrBadName},
 		{"a slash", "a/b", store.ErrBadName},
@@ -111,7 +112,7 @@ func TestTeamNames(t *testing.T) {
 	}
 	all, err := f.Teams(t.Context())
 	must(t, err)
-	wantEqual(t, "teams", len(all), 6)
+	wantEqual(t, "teams", len(all), 7)
 	_, err = f.TeamByName(t.Context(), "nobody's")
 	wantError(t, err, store.ErrNotFound)
 }
@@ -246,7 +247,9 @@ func TestLastOwner(t *testing.T) {
 			return f.RemoveUser(f.t.Context(), "ada")
 		}, nil},
 		{"members left by their owner may go", func(f *fixture) error {
-			return errors.Join(f.RemoveUser(f.t.Context(), "ada"), f.RemoveMember(f.t.Context(), "Ops", "bob", boss))
+			f.addUser("eve")
+			return errors.Join(f.SetMember(f.t.Context(), "Ops", "eve", store.Writer, boss),
+				f.RemoveUser(f.t.Context(), "ada"), f.RemoveMember(f.t.Context(), "Ops", "bob", boss))
 		}, nil},
 		{"a member left by the owner may become one", func(f *fixture) error {
 			return errors.Join(f.RemoveUser(f.t.Context(), "ada"), f.SetMember(f.t.Context(), "Ops", "bob", store.Owner, boss))
@@ -422,4 +425,30 @@ func (f *fixture) allowed(err error, allowed bool) {
 		return
 	}
 	wantError(f.t, err, store.ErrForbidden)
+}
+
+// TestTeamRootLock: the root of a team's workspace is locked as that of a
+// personal one, and covers what comes later too.
+func TestTeamRootLock(t *testing.T) {
+	f := newFixture(t)
+	bob := f.addUser("bob")
+	team := f.addTeam("crew")
+	f.setMember(team, bob, store.Writer)
+	in := func(path string) store.Target { return inTeam(team, path) }
+	locked, err := f.Lock(t.Context(), in("/"), f.spec(lockns.Infinity), f.me())
+	must(t, err)
+	l := locked.Lock
+	put := func(user store.User, path string, tokens ...string) error {
+		_, _, err := f.Put(t.Context(), in(path), file("x"), with{user.ID, tokens})
+		return err
+	}
+	wantLocked(t, put(bob, "/new"), l.Token)
+	wantLocked(t, put(bob, "/new", l.Token), l.Token) // not in its holder's hands
+	must(t, put(f.user, "/new", l.Token))
+	wantLocked(t, put(bob, "/new"), l.Token)
+	_, err = f.Lock(t.Context(), in("/new"), specOf(bob, lockns.Resource), store.Holder(bob.ID))
+	wantConflict(t, err, []string{l.Token}, nil)
+	f.put("/new", "a personal workspace is another")
+	must(t, f.Unlock(t.Context(), in("/new"), store.ByToken(l.Token), f.me()))
+	must(t, put(bob, "/new"))
 }
