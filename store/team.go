@@ -44,8 +44,8 @@ func CheckTeamName(name string) error {
 	return nil
 }
 
-// teamKey is what a team's name is looked up by: without regard to case. Folding
-// and composing each may make work for the other.
+// teamKey is what a team's name is looked up by: without regard to case. What is
+// folded must be in normal form, and is not afterwards.
 func teamKey(name string) string { return NameKey(cases.Fold().String(NameKey(name))) }
 
 const (
