@@ -369,6 +369,13 @@ func TestProductLocksMove(t *testing.T) {
 	wantSlice(t, "locks of the folder", f.tokens("/c/d"), []string{folder.Token})
 	f.move("/c", "/e")
 	wantEqual(t, "path shown after a move above", f.entry(f.at("/e/d/f")).Locks[0].Path, "/e/d/f")
+	t.Run("the path shown follows however the names above it were spelled", func(t *testing.T) {
+		f.mkdir("/\u00e9")
+		f.put("/\u00e9/f", "x")
+		on("/e\u0301/f")
+		f.move("/\u00e9", "/g")
+		wantEqual(t, "path", f.entry(f.at("/g/f")).Locks[0].Path, "/g/f")
+	})
 	t.Run("refused where the destination has a lock of its own", func(t *testing.T) {
 		f.put("/taken", "")
 		l := f.lock("/taken", lockns.Resource)

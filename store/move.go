@@ -190,8 +190,9 @@ func rebase(l lockns.Lock, from, to lockns.Place, fromPath, toPath Path) lockns.
 	} else {
 		l.Place.Ancestry = to.Ancestry + strings.TrimPrefix(l.Place.Ancestry, from.Ancestry)
 	}
-	if rest, ok := strings.CutPrefix(l.Path, fromPath.String()); ok {
-		l.Path = toPath.String() + rest
+	// By levels: names above may be spelled otherwise than when it was locked.
+	if path := ParsePath(l.Path); len(path) >= len(fromPath) {
+		l.Path = append(toPath[:len(toPath):len(toPath)], path[len(fromPath):]...).String()
 	}
 	return l
 }
