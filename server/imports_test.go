@@ -31,7 +31,7 @@ var layers = map[string][]string{
 	"dav":                    {"store", "lockns"},                              // grammar and answers; could not open a transaction if it tried
 	"server/auth":            {"store"},                                        // looks users up
 	"server":                 {"dav", "store", "lockns", "lockns/cache", "blob", "server/auth"},
-	"server/holdfast":        {"server", "server/auth", "store"},
+	"server/holdfast":        {"server", "server/auth", "store", "lockns"},
 	"litmus":                 {"server", "server/auth"}, // starts the real thing, sees what any client sees
 }
 
