@@ -54,7 +54,15 @@ func (s *Server) authenticate(r *http.Request) (dav.Principal, error) {
 	if err != nil {
 		return dav.Principal{}, err
 	}
-	return principal(in), nil
+	who := principal(in)
+	if a := in.Account; a != nil && a.Scope == store.ScopeTeam {
+		role, err := s.store.Role(r.Context(), a.TeamID, in.User.ID)
+		if err != nil {
+			return dav.Principal{}, err
+		}
+		who.ReadOnly = who.ReadOnly || !role.MayWrite()
+	}
+	return who, nil
 }
 
 // principal is what a login opens: all of its user's mounts, or what the account

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"holdfast/server/auth"
 	"holdfast/store"
 )
 
@@ -72,4 +73,45 @@ func TestTeamsNeedALogin(t *testing.T) {
 			t.Errorf("%s: status %d, want 401", target, w.Code)
 		}
 	}
+}
+
+// TestViewersAccount: an app password for a team's workspace may do what its
+// user's role allows there, and Allow says so.
+func TestViewersAccount(t *testing.T) {
+	s, _ := assembled(t, nil)
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"alice", "bob"} {
+		_, err := s.store.AddUser(t.Context(), store.NewUser{Name: name})
+		must(err)
+	}
+	_, err := s.store.AddTeam(t.Context(), store.NewTeam{Name: "crew", Owner: "alice"})
+	must(err)
+	must(s.store.SetMember(t.Context(), "crew", "bob", store.Writer, store.Actor{}))
+	password := auth.NewAppPassword()
+	_, err = s.store.AddAccount(t.Context(), store.NewAccount{User: "bob", Name: "phone", Team: "crew", PasswordHash: auth.HashAppPassword(password)})
+	must(err)
+	send := func(method string) (int, string) {
+		r := httptest.NewRequest(method, "/dav/f", nil)
+		r.SetBasicAuth("bob", password)
+		w := httptest.NewRecorder()
+		s.http.Handler.ServeHTTP(w, r)
+		return w.Code, w.Header().Get("Allow")
+	}
+	wants := func(put int, writes bool) {
+		t.Helper()
+		if status, _ := send("PUT"); status != put {
+			t.Errorf("PUT: status %d, want %d", status, put)
+		}
+		if _, allow := send("OPTIONS"); strings.Contains(allow, "PUT") != writes {
+			t.Errorf("Allow: %s", allow)
+		}
+	}
+	wants(http.StatusCreated, true)
+	must(s.store.SetMember(t.Context(), "crew", "bob", store.Viewer, store.Actor{}))
+	wants(http.StatusForbidden, false)
 }

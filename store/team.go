@@ -321,6 +321,15 @@ WHERE m.user_id = ? ORDER BY t.name_key`, []any{user}, func(scan func(...any) er
 	return all, err
 }
 
+// Role is what a user is in a team known by id, "" when they are no member.
+func (s *Store) Role(ctx context.Context, team, user int64) (r Role, err error) {
+	err = s.snapshot(ctx, func(t *tx) error {
+		r, err = t.role(team, user)
+		return err
+	})
+	return r, err
+}
+
 // role is what a user is in a team, "" when they are no member.
 func (t *tx) role(team, user int64) (r Role, err error) {
 	_, err = t.row(`SELECT role FROM team_members WHERE team_id = ? AND user_id = ?`, []any{team, user}, (*string)(&r))
