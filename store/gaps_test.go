@@ -211,7 +211,8 @@ func gapBypass(t *testing.T) {
 // and with those of its door.
 func gapEveryChange(t *testing.T) {
 	for _, origin := range []lockns.Origin{lockns.WebDAV, lockns.WOPI, lockns.Product} {
-		f := newFixture(t)
+		f := newFixture(t, func(o *store.Options) { o.Versions = 5 })
+		f.put("/f", "former")
 		f.put("/f", "x")
 		f.put("/g", "x")
 		spec := f.ofOrigin(origin, lockns.Resource)
@@ -231,6 +232,10 @@ func gapEveryChange(t *testing.T) {
 			},
 			"modification time": func(c store.Claim) error {
 				_, err := f.PatchProps(t.Context(), f.at("/f"), store.Patch{Modified: new(time.Time)}, c)
+				return err
+			},
+			"former content": func(c store.Claim) error {
+				_, err := f.RestoreVersion(t.Context(), f.at("/f"), f.nth("/f", 0), c)
 				return err
 			},
 			"rename": func(c store.Claim) error { _, err := f.Move(t.Context(), f.at("/f"), f.at("/h"), false, c); return err },

@@ -116,6 +116,9 @@ FROM n CROSS JOIN resource_locks`)
 					list, err := f.Locks(t.Context(), filter)
 					must(t, err)
 					pages++
+					if len(list) > 1000 {
+						t.Errorf("a page of %d", len(list))
+					}
 					for _, l := range list {
 						ids = append(ids, l.ID)
 					}
