@@ -50,6 +50,14 @@
 // sent and looked up by their NFC form. Removing a folder detaches it, one row,
 // and Purge deletes what hangs below in small steps. Moving changes one row.
 //
+// # Locks
+//
+// A lock is refreshed, replaced or ended through its own door: as the WebDAV
+// lock of a token, or as the lock of an origin that the claim's credentials
+// open. What is given no workspace, a forced release or the cleanup, finds it on
+// a snapshot; the transaction compares with what is there, and when that differs
+// everything starts again from a fresh snapshot.
+//
 // Locks are found by id: those covering a resource by its ancestors' ids, those
 // below a folder by one range of id paths. Neither depends on how many locks
 // the workspace has, nor on names.
