@@ -68,8 +68,8 @@ func NewRedis(o RedisOptions) *Redis {
 	logging.Disable()
 	return &Redis{begun: time.Now(), client: redis.NewClient(&redis.Options{
 		Addr: o.Addr, Password: o.Password, DB: o.DB,
-		DialTimeout: redisWait, ReadTimeout: redisWait, WriteTimeout: redisWait, PoolTimeout: redisWait,
-		ContextTimeoutEnabled: true,
+		ContextTimeoutEnabled: true, // do bounds all of a command
+		DialTimeout:           redisWait,
 		MaxRetries:            -1, // none
 		DialerRetries:         1,
 		PipelinePoolSize:      -1, // none
