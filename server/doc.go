@@ -28,6 +28,13 @@
 // that nobody wants is read to its end when at most 256 KiB are left, and the
 // connection lives on; beyond that it is closed after the answer.
 //
+// # Upkeep
+//
+// The janitor does it in shifts, one job after another. A shift is a named lock
+// of the store, so of several processes on one database one works at a time.
+// Two at work after all (one slept through the end of its shift) do no harm:
+// every round decides anew, in transactions, what there is to do.
+//
 // # Behind a proxy
 //
 // X-Forwarded-Proto, -Host and -For are believed from the addresses in

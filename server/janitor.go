@@ -48,10 +48,12 @@ func jobs(st *store.Store, objects blob.Store, versionsAge Duration) []job {
 }
 
 // janitor runs jobs in one goroutine, one after another: upkeep must not crowd
-// out those it is for.
+// out those it is for. Each is done in a shift.
 type janitor struct {
-	log  *slog.Logger
-	jobs []job
+	log   *slog.Logger
+	locks *store.Store
+	name  string // this janitor among those of all processes
+	jobs  []job
 }
 
 // run works until ctx ends, and returns when the round it was in has ended too.
@@ -67,8 +69,11 @@ func (j *janitor) run(ctx context.Context) {
 		if !j.wait(ctx, due, i) {
 			continue // a signal moved something forward, or ctx ended
 		}
-		j.finish(ctx, j.jobs[i])
-		due[i] = time.Now().Add(jitter(j.jobs[i].every))
+		again := j.jobs[i].every
+		if !j.work(ctx, j.jobs[i]) && j.jobs[i].signal != nil {
+			again = lookAgain
+		}
+		due[i] = time.Now().Add(jitter(again))
 	}
 }
 
@@ -99,6 +104,12 @@ func (j *janitor) signal() (int, <-chan struct{}) {
 	return 0, nil
 }
 
+func (j *janitor) failed(ctx context.Context, job job, err error) {
+	if ctx.Err() == nil {
+		j.log.Error("upkeep failed", "job", job.name, "err", err)
+	}
+}
+
 // finish does rounds of a job until nothing is left, one fails, or ctx ends. A
 // failure waits for the job's next time: it is likely to last.
 func (j *janitor) finish(ctx context.Context, job job) {
@@ -106,10 +117,11 @@ func (j *janitor) finish(ctx context.Context, job job) {
 	for ctx.Err() == nil {
 		done, err := runRound(ctx, job)
 		total += done
-		if err != nil && ctx.Err() == nil {
-			j.log.Error("upkeep failed", "job", job.name, "err", err)
+		if err != nil {
+			j.failed(ctx, job, err)
+			break
 		}
-		if err != nil || done == 0 {
+		if done == 0 {
 			break
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -12,13 +13,42 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"holdfast/blob"
+	"holdfast/store"
 )
 
+// opened is a store that is closed at the end of the test. now may be nil.
+func opened(t *testing.T, dir string, now func() time.Time) *store.Store {
+	t.Helper()
+	objects, err := blob.NewDir(filepath.Join(dir, "blobs"), blob.DirOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	st, err := store.Open(t.Context(), store.Options{
+		DB: "sqlite:" + filepath.Join(dir, "holdfast.db"), Blobs: objects, NoSync: true, Now: now, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := st.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return st
+}
+
 // started runs a janitor in the bubble and returns how to stop it.
-func started(log io.Writer, list ...job) (stop func()) {
+func started(t *testing.T, log io.Writer, list ...job) (stop func()) {
+	t.Helper()
+	return startedOn(opened(t, t.TempDir(), nil), log, list...)
+}
+
+func startedOn(st *store.Store, log io.Writer, list ...job) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var done sync.WaitGroup
-	j := &janitor{log: slog.New(slog.NewTextHandler(log, nil)), jobs: list}
+	j := newJanitor(slog.New(slog.NewTextHandler(log, nil)), st, list)
 	done.Go(func() { j.run(ctx) })
 	return func() {
 		cancel()
@@ -36,7 +66,7 @@ func counting(n *atomic.Int64) func(context.Context) (int, error) {
 func TestJanitorKeepsItsTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var often, seldom atomic.Int64
-		stop := started(io.Discard,
+		stop := started(t, io.Discard,
 			job{name: "seldom", every: time.Hour, round: counting(&seldom)},
 			job{name: "often", every: time.Minute, first: true, round: counting(&often)})
 		synctest.Wait()
@@ -63,7 +93,7 @@ func TestJanitorKeepsItsTimes(t *testing.T) {
 func TestJanitorWorksUntilNothingIsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		left := 7
-		stop := started(io.Discard, job{name: "purge", every: time.Hour, first: true, round: func(context.Context) (int, error) {
+		stop := started(t, io.Discard, job{name: "purge", every: time.Hour, first: true, round: func(context.Context) (int, error) {
 			if left == 0 {
 				return 0, nil
 			}
@@ -82,7 +112,7 @@ func TestJanitorHearsTheSignal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var rounds, other atomic.Int64
 		signal := make(chan struct{}, 1)
-		stop := started(io.Discard,
+		stop := started(t, io.Discard,
 			job{name: "other", every: time.Hour, round: counting(&other)},
 			job{name: "purge", every: time.Hour, signal: signal, round: counting(&rounds)})
 		signal <- struct{}{}
@@ -98,7 +128,7 @@ func TestJanitorLogsAndLivesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
 		var tries atomic.Int64
-		stop := started(&log, job{name: "purge", every: time.Hour, first: true, round: func(context.Context) (int, error) {
+		stop := started(t, &log, job{name: "purge", every: time.Hour, first: true, round: func(context.Context) (int, error) {
 			tries.Add(1)
 			return 0, errors.New("disk on fire")
 		}})
@@ -120,7 +150,7 @@ func TestJanitorLogsAndLivesOn(t *testing.T) {
 func TestJanitorEndsInTheMiddleOfARound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
-		stop := started(&log, job{name: "purge", every: time.Hour, first: true, round: func(ctx context.Context) (int, error) {
+		stop := started(t, &log, job{name: "purge", every: time.Hour, first: true, round: func(ctx context.Context) (int, error) {
 			<-ctx.Done()
 			return 0, ctx.Err()
 		}})
@@ -136,7 +166,7 @@ func TestJanitorBoundsARound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		var took time.Duration
-		stop := started(io.Discard, job{name: "stuck", every: time.Hour, first: true, round: func(ctx context.Context) (int, error) {
+		stop := started(t, io.Discard, job{name: "stuck", every: time.Hour, first: true, round: func(ctx context.Context) (int, error) {
 			<-ctx.Done()
 			took = time.Since(start)
 			return 0, ctx.Err()

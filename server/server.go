@@ -73,7 +73,7 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 		return nil, errors.Join(fmt.Errorf("make first users: %w", err), s.listener.Close(), s.closed())
 	}
 	s.assemble()
-	s.startUpkeep(&janitor{log: s.log, jobs: jobs(st, objects, cfg.VersionsAge)})
+	s.startUpkeep(newJanitor(s.log, st, jobs(st, objects, cfg.VersionsAge)))
 	return s, nil
 }
 
