@@ -69,4 +69,16 @@
 // lockns/cache). It is for eyes only: no change, no View and no Want.Locks reads
 // it. Above 4,096 active locks there is no projection, and the indexed queries
 // answer.
+//
+// # Named locks
+//
+// TryLock grants locks on names, for jobs of several processes. They protect no
+// resource and end without a word; whoever must not be overtaken compares their
+// fencing numbers.
+//
+// # Migrations
+//
+// A migration looks at all data first, while the database refuses writes, names
+// the rows that it cannot carry over, and is one transaction: cut short anywhere
+// it never was. Going back is refused while anything would be lost.
 package store
