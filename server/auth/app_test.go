@@ -303,3 +303,21 @@ func TestErrorsTellNoSecret(t *testing.T) {
 		}
 	}
 }
+
+// noAccounts fails whatever is looked up as an app password.
+type noAccounts struct{ Users }
+
+func (noAccounts) AccountByHash(context.Context, string) (store.User, store.Account, error) {
+	return store.User{}, store.Account{}, errors.New("looked up")
+}
+
+func TestOnlyAppPasswordsAreLookedUpAsSuch(t *testing.T) {
+	f := newFixture(t)
+	f.users = noAccounts{f.store}
+	if err := f.login("alice", "secret"); err != nil {
+		t.Error(err)
+	}
+	if err := f.login("alice", "hf-"+strings.Repeat("a", 32)); err == nil || errors.Is(err, ErrCredentials) {
+		t.Errorf("one of the form: %v, want the look-up's error", err)
+	}
+}
