@@ -61,7 +61,7 @@ func (q *request) teamMounts() ([]*mount, error) {
 	}
 	mounts := make([]*mount, len(all))
 	for i, m := range all {
-		mounts[i] = q.newTeamMount(m, string(appendSegment(nil, m.Team.Name)))
+		mounts[i] = q.newTeamMount(m, Segment(m.Team.Name))
 	}
 	return mounts, nil
 }

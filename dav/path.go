@@ -147,6 +147,9 @@ func appendHref(dst []byte, prefix string, names []string, slash bool) []byte {
 	return dst
 }
 
+// Segment is a name as hrefs spell it.
+func Segment(name string) string { return string(appendSegment(nil, name)) }
+
 // appendSegment appends one percent-encoded name.
 func appendSegment(dst []byte, name string) []byte {
 	const hex = "0123456789ABCDEF"

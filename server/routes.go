@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"net/url"
 	"time"
 
 	"github.com/gorilla/mux"
@@ -105,4 +104,4 @@ func answerProbe(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 // TeamPath is the path of the URL that a team's workspace is mounted at.
-func TeamPath(t store.Team) string { return teamsPrefix + "/" + url.PathEscape(t.Name) + "/" }
+func TeamPath(t store.Team) string { return teamsPrefix + "/" + dav.Segment(t.Name) + "/" }
