@@ -185,21 +185,29 @@ func TestSeconds(t *testing.T) {
 	}
 }
 
-func TestForeignOwnersAreText(t *testing.T) {
+func TestForeignOwners(t *testing.T) {
 	q := newRequest("PROPFIND")
-	m := &multistatus{}
-	q.writeActiveLock(m, lockns.Lock{
-		Token: "urn:uuid:secret", Origin: lockns.Product, Mode: lockns.Exclusive, Depth: lockns.Resource,
-		Holder: 1, Owner: "a <b>", Path: "/x", Place: lockns.RootPlace(1).File(2),
-	})
-	got := string(m.b)
-	for _, want := range []string{"<D:owner>a &lt;b&gt;</D:owner>", "<D:timeout>Infinite</D:timeout>", "<D:href>/dav/x</D:href>"} {
-		if !strings.Contains(got, want) {
-			t.Errorf("no %s in %s", want, got)
+	shown := func(origin lockns.Origin) string {
+		m := &multistatus{}
+		q.writeActiveLock(m, lockns.Lock{
+			Token: "urn:uuid:secret", Origin: origin, Mode: lockns.Exclusive, Depth: lockns.Resource,
+			Holder: 1, Owner: "a <b>", Path: "/x", Place: lockns.RootPlace(1).File(2),
+		})
+		return string(m.b)
+	}
+	for origin, owner := range map[lockns.Origin]string{lockns.Product: "<D:owner>a &lt;b&gt;</D:owner>", lockns.WOPI: ""} {
+		got := shown(origin)
+		for _, want := range []string{owner, "<D:timeout>Infinite</D:timeout>", "<D:href>/dav/x</D:href>"} {
+			if !strings.Contains(got, want) {
+				t.Errorf("no %s in %s", want, got)
+			}
+		}
+		if strings.Contains(got, "secret") {
+			t.Errorf("the token of a lock that is not WebDAV's is shown: %s", got)
 		}
 	}
-	if strings.Contains(got, "secret") {
-		t.Errorf("the token of a lock that is not WebDAV's is shown: %s", got)
+	if got := shown(lockns.WOPI); strings.Contains(got, "owner") || strings.Contains(got, "b&gt;") {
+		t.Errorf("the value that opens a WOPI lock is shown: %s", got)
 	}
 }
 

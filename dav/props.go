@@ -162,14 +162,15 @@ func (q *request) writeActiveLock(m *multistatus, l lockns.Lock) {
 	m.raw(`</D:lockroot></D:activelock>`)
 }
 
-// writeOwner writes the owner as it was sent, or nothing when none was. Other
-// doors than WebDAV keep plain text.
+// writeOwner writes the owner as it was sent, or nothing when none was. A note
+// is plain text; a WOPI value is between the editor and the server, since
+// whoever sends it opens the lock.
 func (q *request) writeOwner(m *multistatus, l lockns.Lock) {
 	switch {
 	case l.Owner == "":
 	case l.Origin == lockns.WebDAV:
 		m.raw(`<D:owner>` + l.Owner + `</D:owner>`)
-	default:
+	case l.Origin == lockns.Product:
 		m.text("owner", l.Owner)
 	}
 }
