@@ -41,6 +41,9 @@ func (c *accountAddCmd) Run(storage server.Storage, std *streams) error {
 	if err := server.CheckLoginName(c.User); err != nil {
 		return err
 	}
+	if !c.Until.IsZero() && c.Until.Before(time.Now()) {
+		return fmt.Errorf("app password %q would have ended before it began", c.Name)
+	}
 	password := auth.NewAppPassword()
 	return withStore(storage, false, std, func(ctx context.Context, st *store.Store) error {
 		_, err := st.AddAccount(ctx, store.NewAccount{

@@ -110,6 +110,7 @@ func TestAccountLife(t *testing.T) {
 	b.refused(1, "does not exist", "account", "add", "alice", "x", "--root", "/nowhere")
 	b.refused(1, "reserved", "account", "add", "anonymous", "x")
 	b.refused(2, "--until", "account", "add", "alice", "x", "--until", "soon")
+	b.refused(1, "ended before it began", "account", "add", "alice", "x", "--until", "2001-01-31")
 	want := "alice phone everything write - 2999-01-31 18:00\nroot desk team crew:/ read - -"
 	list := b.ok("", "account", "list")
 	b.wants("accounts", table(list), want)
