@@ -50,6 +50,15 @@
 // sent and looked up by their NFC form. Removing a folder detaches it, one row,
 // and Purge deletes what hangs below in small steps. Moving changes one row.
 //
+// # Users and teams
+//
+// A workspace is a user's or a team's and begins and ends with it. Whose personal
+// workspace a request may see is decided at its door; whether the user is still
+// enabled, and what they are in the team, is asked in the transaction, for both
+// may change while a body is received. Who may no longer write loses their locks
+// in the transaction that says so. The audit log is written in the transaction of
+// the change: neither is ever there without the other.
+//
 // # Locks
 //
 // A lock is refreshed, replaced or ended through its own door: as the WebDAV
