@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"slices"
+	"strings"
 
 	"holdfast/lockns"
 )
@@ -11,9 +12,9 @@ import (
 
 // known reports a step that meets a known fault:
 //   - a refresh that gives a lock the end it has already advances the generation;
-//   - a lock that is moved along keeps its old path as shown when the source was
-//     spelled in another way when it was locked;
-//   - a lock is moved along to below a lock of depth infinity that excludes it.
+//   - a lock is moved along to below a lock of depth infinity that excludes it;
+//   - a change of spelling advances the generation for a lock that comes along,
+//     also when its path was shown in the new spelling before.
 func (r *run) known(s action) bool {
 	switch s.op {
 	case "refresh":
@@ -25,8 +26,8 @@ func (r *run) known(s action) bool {
 	case "move":
 		src, dst, o := r.w.ends(s)
 		return o.ok() && slices.ContainsFunc(r.w.actives(), func(g *grant) bool {
-			along := g.on.in(src.item) && g.origin != lockns.WebDAV
-			return along && (!slices.Equal(g.shown[:min(len(src.shown), len(g.shown))], src.shown) || r.w.meets(g, src, dst))
+			respelled := src.item == dst.item && strings.HasPrefix(g.shown.String(), dst.shown.String())
+			return g.on.in(src.item) && g.origin != lockns.WebDAV && (respelled || r.w.meets(g, src, dst))
 		})
 	}
 	return false

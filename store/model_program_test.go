@@ -256,8 +256,12 @@ func (g *generator) passes(user int) []pass {
 	default:
 		all = slices.DeleteFunc(all, func(pass) bool { return g.chance(50) })
 	}
-	if g.chance(15) { // somebody else's, or for another door
-		all = append(all, pass{born: g.anyLock(), origin: one(g, lockns.WebDAV, lockns.WOPI, lockns.Product)})
+	if g.chance(20) { // somebody else's, or for another door
+		p := pass{born: g.anyLock(), origin: one(g, lockns.WebDAV, lockns.WOPI, lockns.Product)}
+		if l := g.w.byBorn(p.born); l != nil && g.chance(70) {
+			p.origin = l.origin
+		}
+		all = append(all, p)
 	}
 	if g.chance(30) {
 		for i := range all {
