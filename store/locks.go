@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -120,8 +121,10 @@ func (sp *spot) membership() touch {
 	return touch{sp.space, lockns.Touch{Place: sp.parent}}
 }
 
-// authorize applies the lock rules to everything a change touches.
+// authorize applies the lock rules to everything a change touches. A refusal
+// names every lock in the way, of each workspace.
 func (t *tx) authorize(cred lockns.Credentials, touches ...touch) error {
+	var refused []lockns.Lock
 	for len(touches) > 0 {
 		sp := touches[0].space
 		var here []lockns.Touch
@@ -137,10 +140,14 @@ func (t *tx) authorize(cred lockns.Credentials, touches ...touch) error {
 		if err != nil {
 			return err
 		}
-		if err := lockns.Authorize(cred, locks, here...); err != nil {
-			return err
+		var refusal *lockns.LockedError
+		if errors.As(lockns.Authorize(cred, locks, here...), &refusal) {
+			refused = append(refused, refusal.Locks...)
 		}
 		touches = rest
+	}
+	if refused != nil {
+		return locked(refused)
 	}
 	return nil
 }
@@ -237,8 +244,10 @@ func (t *tx) extendLock(sp *space, l lockns.Lock) error {
 	if !l.ExpiresAt.IsZero() {
 		timeout = micros(l.ExpiresAt)
 	}
-	_, err := t.exec(`UPDATE resource_locks SET timeout_at = ? WHERE id = ?`, timeout, l.ID)
-	sp.relocks = true
+	n, err := t.exec(`UPDATE resource_locks SET timeout_at = ?1 WHERE id = ?2 AND timeout_at IS NOT ?1`, timeout, l.ID)
+	if n > 0 {
+		sp.relocks = true
+	}
 	return err
 }
 

@@ -79,7 +79,8 @@ func (t *tx) relocate(src, dst *spot, cred lockns.Credentials) error {
 	if err != nil {
 		return err
 	}
-	if err := bothLocked(n.Place, carried, kept); err != nil {
+	arriving, err := t.arriving(src, dst, carried, kept)
+	if err != nil {
 		return err
 	}
 	if src.space != dst.space {
@@ -87,16 +88,15 @@ func (t *tx) relocate(src, dst *spot, cred lockns.Credentials) error {
 			return err
 		}
 	}
-	place, err := t.rehang(n, dst)
-	if err != nil {
+	if err := t.rehang(n, dst); err != nil {
 		return err
 	}
-	for _, l := range carried {
-		if _, err := t.addLock(dst.space, rebase(l, n.Place, place, src.path(), dst.path())); err != nil {
+	for _, l := range arriving {
+		if _, err := t.addLock(dst.space, l); err != nil {
 			return err
 		}
 	}
-	if err := t.inherit(dst, n, kept, place); err != nil {
+	if err := t.inherit(dst, n, kept, dst.placeOf(n)); err != nil {
 		return err
 	}
 	if src.space != dst.space {
@@ -113,15 +113,23 @@ func (t *tx) relocate(src, dst *spot, cred lockns.Credentials) error {
 	return t.at(Written)
 }
 
-// rehang changes the row: parent and name, nothing else.
-func (t *tx) rehang(n *Node, dst *spot) (lockns.Place, error) {
-	name := dst.target.Path.Base()
-	query, place := `UPDATE files SET folder_id = ?, name = ?, name_key = ?, namespace_id = ? WHERE id = ?`, dst.parent.File(n.Place.Root.ID)
+// placeOf is the place of a node once it is what the spot maps to.
+func (sp *spot) placeOf(n *Node) lockns.Place {
 	if n.IsFolder() {
-		query, place = `UPDATE folders SET parent_id = ?, name = ?, name_key = ?, namespace_id = ? WHERE id = ?`, dst.parent.Folder(n.Place.Root.ID)
+		return sp.parent.Folder(n.Place.Root.ID)
+	}
+	return sp.parent.File(n.Place.Root.ID)
+}
+
+// rehang changes the row: parent and name, nothing else.
+func (t *tx) rehang(n *Node, dst *spot) error {
+	name := dst.target.Path.Base()
+	query := `UPDATE files SET folder_id = ?, name = ?, name_key = ?, namespace_id = ? WHERE id = ?`
+	if n.IsFolder() {
+		query = `UPDATE folders SET parent_id = ?, name = ?, name_key = ?, namespace_id = ? WHERE id = ?`
 	}
 	_, err := t.exec(query, dst.parentID, name, NameKey(name), dst.id, n.Place.Root.ID)
-	return place, err
+	return err
 }
 
 // sameNode reports whether both are the same resource.
@@ -170,17 +178,34 @@ func (t *tx) takeLocks(src *spot) ([]lockns.Lock, error) {
 	return carried, t.dropUnder(src.space, src.node.Place)
 }
 
-// bothLocked refuses to bring a lock of the source and one of the destination
-// together on one resource that cannot both be there.
-func bothLocked(p lockns.Place, carried, kept []lockns.Lock) error {
+// arriving are the carried locks as they will be at the destination. They must
+// not come to where a lock stands that excludes them: on the resource replaced,
+// or above with depth infinity.
+func (t *tx) arriving(src, dst *spot, carried, kept []lockns.Lock) ([]lockns.Lock, error) {
+	if carried == nil {
+		return nil, nil
+	}
+	place := dst.placeOf(src.node)
+	there, err := t.covering(dst.space, dst.parent)
+	if err != nil {
+		return nil, err
+	}
 	for _, k := range kept {
-		k.Place = p
-		var conflict *lockns.ConflictError
-		if errors.As(lockns.Admit(k, carried), &conflict) {
-			return locked(append(conflict.Covering, conflict.Below...))
+		k.Place = place
+		there = append(there, k)
+	}
+	var moved, refused []lockns.Lock
+	for _, l := range carried {
+		m := rebase(l, src.node.Place, place, src.path(), dst.path())
+		moved = append(moved, m)
+		if lockns.Admit(m, there) != nil {
+			refused = append(refused, l)
 		}
 	}
-	return nil
+	if refused != nil {
+		return nil, locked(refused)
+	}
+	return moved, nil
 }
 
 // rebase gives a carried lock its new place and shown path.
@@ -199,10 +224,14 @@ func rebase(l lockns.Lock, from, to lockns.Place, fromPath, toPath Path) lockns.
 
 // emigrate moves every member, and the bytes they take, to the other workspace.
 func (t *tx) emigrate(src, dst *spot, carried []lockns.Lock, cred lockns.Credentials) error {
+	var foreign []lockns.Lock
 	for _, l := range carried {
 		if l.Origin == lockns.WOPI || l.Holder != cred.User {
-			return errors.Join(ErrForeignLock, locked([]lockns.Lock{l}))
+			foreign = append(foreign, l)
 		}
+	}
+	if foreign != nil {
+		return errors.Join(ErrForeignLock, locked(foreign))
 	}
 	bytes := src.node.stored()
 	if src.node.IsFolder() {
