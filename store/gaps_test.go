@@ -120,9 +120,9 @@ func gapIdentity(t *testing.T) {
 	}
 	f.put("/F2/a", "x")
 	l := f.productLock("/F", lockns.Infinity)
-	bob := store.Holder(f.addUser("bob").ID)
+	bob := f.addUser("bob")
 	take := func(path string) error {
-		_, err := f.Lock(t.Context(), f.at(path), f.spec(lockns.Resource), bob)
+		_, err := f.Lock(t.Context(), f.at(path), specOf(bob, lockns.Resource), store.Holder(bob.ID))
 		return err
 	}
 	must(t, take("/F2/a")) // begins like the locked folder
@@ -194,7 +194,8 @@ func gapBypass(t *testing.T) {
 	f.put("/d/e/g", "x")
 	outer := f.lock("/d", lockns.Resource).Lock
 	inner := f.wopiLock("/d/e/f", "v")
-	theirs, err := f.Lock(t.Context(), f.at("/d/e/g"), specOf(f.addUser("bob"), lockns.Resource), f.me())
+	bob := f.addUser("bob")
+	theirs, err := f.Lock(t.Context(), f.at("/d/e/g"), specOf(bob, lockns.Resource), store.Holder(bob.ID))
 	must(t, err)
 	claim := with{f.user.ID, []string{outer.Token, inner.Token, theirs.Lock.Token}}
 	before := f.state()

@@ -21,7 +21,7 @@ type LockSpec struct {
 	Depth  lockns.Depth
 	Mode   lockns.Mode // a product lock is exclusive
 	Origin lockns.Origin
-	Holder int64 // user id; 0 for nobody, which a product lock may not have
+	Holder int64 // user id: who asks, or 0 for nobody, which a product lock may not have
 	// Owner as in lockns.Lock: inner XML, a note, or an opaque value.
 	Owner string
 	// Timeout from now; 0 means the lock has no end.
@@ -139,7 +139,8 @@ func (s *Store) prepareLock(ctx context.Context, target Target, spec LockSpec, c
 		if exists = sp.node != nil; exists {
 			return nil
 		}
-		return t.admitLockNull(sp, spec, c)
+		_, err = t.admitLockNull(sp, spec, c)
+		return err
 	})
 	if err != nil || exists {
 		return nil, err
@@ -159,17 +160,16 @@ func (s *Store) prepareLock(ctx context.Context, target Target, spec LockSpec, c
 }
 
 // admitLockNull decides whether a file may be created for a lock.
-func (t *tx) admitLockNull(sp *spot, spec LockSpec, c Claim) error {
+func (t *tx) admitLockNull(sp *spot, spec LockSpec, c Claim) (cred lockns.Credentials, err error) {
 	switch {
 	case spec.Origin != lockns.WebDAV:
-		return ErrNotFound
+		return cred, ErrNotFound
 	case sp.parentID == 0:
-		return ErrNoParent
+		return cred, ErrNoParent
 	case spec.MustExist:
-		return ErrNotFound
+		return cred, ErrNotFound
 	}
-	_, err := t.permit(c, sp.membership())
-	return err
+	return t.permit(c, sp.membership())
 }
 
 // admitLock decides whether the caller may change locks on what is there. Locks
@@ -192,13 +192,14 @@ func (t *tx) lock(target Target, spec LockSpec, empty *body, c Claim) (out Locke
 	if err != nil {
 		return out, err
 	}
+	var cred lockns.Credentials
 	switch {
 	case sp.node != nil:
-		_, err = t.admitLock(sp, c)
+		cred, err = t.admitLock(sp, c)
 	case empty == nil:
 		return out, errVanished
 	default:
-		err = t.admitLockNull(sp, spec, c)
+		cred, err = t.admitLockNull(sp, spec, c)
 	}
 	if err != nil {
 		return out, err
@@ -211,7 +212,7 @@ func (t *tx) lock(target Target, spec LockSpec, empty *body, c Claim) (out Locke
 		sp.node = &n
 	}
 	out.Node = *sp.node
-	out.Lock, err = t.acquire(sp, spec)
+	out.Lock, err = t.acquire(sp, spec, cred)
 	if err != nil || out.Created {
 		return out, err
 	}
@@ -221,7 +222,10 @@ func (t *tx) lock(target Target, spec LockSpec, empty *body, c Claim) (out Locke
 
 // acquire grants the lock on an existing resource: expired rows in the way go,
 // the rules are asked, the quota is counted, the row is written.
-func (t *tx) acquire(sp *spot, spec LockSpec) (lockns.Lock, error) {
+func (t *tx) acquire(sp *spot, spec LockSpec, cred lockns.Credentials) (lockns.Lock, error) {
+	if spec.Holder != 0 && spec.Holder != cred.User {
+		return lockns.Lock{}, fmt.Errorf("%w: it would be held by somebody who does not ask for it", ErrBadLock)
+	}
 	l := lockns.Lock{
 		Token: "urn:uuid:" + uuid.NewString(), Place: sp.node.Place,
 		Depth: spec.Depth, Mode: spec.Mode, Origin: spec.Origin,

@@ -37,7 +37,7 @@ func TestLocks(t *testing.T) {
 	}
 	var all []taken
 	take := func(u store.User, path string, spec store.LockSpec, below ...string) {
-		out, err := f.Lock(t.Context(), at(u, path), spec, f.me())
+		out, err := f.Lock(t.Context(), at(u, path), spec, store.Holder(spec.Holder))
 		must(t, err)
 		name := map[int64]string{f.user.ID: "ada", bob.ID: "bob"}[spec.Holder]
 		all = append(all, taken{store.LockInfo{Lock: out.Lock, Workspace: u.Workspace(), HolderName: name}, below})

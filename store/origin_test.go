@@ -128,6 +128,8 @@ func TestBadLock(t *testing.T) {
 		{"an end in the past", product, func(s *store.LockSpec) { s.Until = f.now().Add(-time.Microsecond) }},
 		{"an end in the past in spite of a timeout", webdav, func(s *store.LockSpec) { s.Until = f.now().Add(-time.Hour) }},
 		{"a timeout in the past", webdav, func(s *store.LockSpec) { s.Timeout = -time.Second }},
+		{"a lock for somebody who does not ask", webdav, func(s *store.LockSpec) { s.Holder++ }},
+		{"a product lock for somebody who does not ask", product, func(s *store.LockSpec) { s.Holder++ }},
 		{"no depth", webdav, func(s *store.LockSpec) { s.Depth = "" }},
 		{"an unknown mode", webdav, func(s *store.LockSpec) { s.Mode = "update" }},
 		{"an unknown origin", webdav, func(s *store.LockSpec) { s.Origin = "nfs" }},

@@ -34,7 +34,7 @@ func (s *Store) RefreshLock(ctx context.Context, target Target, which Which, tim
 		return out, fmt.Errorf("%w: it would end in the past", ErrBadLock)
 	}
 	err = s.update(ctx, []lockns.Workspace{target.Workspace}, func(t *tx) error {
-		sp, l, err := t.ownLock(target, which, c)
+		sp, l, _, err := t.ownLock(target, which, c)
 		if err != nil {
 			return err
 		}
@@ -54,7 +54,7 @@ func (s *Store) RefreshLock(ctx context.Context, target Target, which Which, tim
 // the claim's.
 func (s *Store) Unlock(ctx context.Context, target Target, which Which, c Claim) error {
 	return s.update(ctx, []lockns.Workspace{target.Workspace}, func(t *tx) error {
-		sp, l, err := t.ownLock(target, which, c)
+		sp, l, _, err := t.ownLock(target, which, c)
 		if err != nil {
 			return err
 		}
@@ -74,7 +74,7 @@ func (s *Store) Relock(ctx context.Context, target Target, which Which, spec Loc
 		return out, err
 	}
 	err = s.update(ctx, []lockns.Workspace{target.Workspace}, func(t *tx) error {
-		sp, l, err := t.ownLock(target, which, c)
+		sp, l, cred, err := t.ownLock(target, which, c)
 		if err != nil {
 			return err
 		}
@@ -85,35 +85,31 @@ func (s *Store) Relock(ctx context.Context, target Target, which Which, spec Loc
 			return err
 		}
 		out = Locked{Node: *sp.node}
-		out.Lock, err = t.acquire(sp, spec)
+		out.Lock, err = t.acquire(sp, spec, cred)
 		return err
 	})
 	return out, err
 }
 
 // ownLock finds the active lock that a caller means and may change or end.
-func (t *tx) ownLock(target Target, which Which, c Claim) (*spot, lockns.Lock, error) {
-	var none lockns.Lock
-	sp, err := t.mapped(target)
-	if err != nil {
-		return nil, none, err
+func (t *tx) ownLock(target Target, which Which, c Claim) (sp *spot, l lockns.Lock, cred lockns.Credentials, err error) {
+	if sp, err = t.mapped(target); err != nil {
+		return nil, l, cred, err
 	}
-	cred, err := t.admitLock(sp, c)
-	if err != nil {
-		return nil, none, err
+	if cred, err = t.admitLock(sp, c); err != nil {
+		return nil, l, cred, err
 	}
 	choose := t.lockOfOrigin
 	if which.Token != "" {
 		choose = t.lockOfToken
 	}
-	l, err := choose(sp, which, cred)
-	if err != nil {
-		return nil, none, err
+	if l, err = choose(sp, which, cred); err != nil {
+		return nil, l, cred, err
 	}
 	if err := t.precondition(c); err != nil {
-		return nil, none, err
+		return nil, l, cred, err
 	}
-	return sp, l, t.at(Authorized)
+	return sp, l, cred, t.at(Authorized)
 }
 
 // lockOfToken is ByToken. The token proves nothing more than which lock is

@@ -116,7 +116,7 @@ func TestMoveBetweenWorkspacesLocks(t *testing.T) {
 			if c.byOther {
 				spec.Holder = bob.ID
 			}
-			l, err := f.Lock(t.Context(), f.at("/d/f"), spec, f.me())
+			l, err := f.Lock(t.Context(), f.at("/d/f"), spec, store.Holder(spec.Holder))
 			must(t, err)
 			before := [2]int64{f.generation(f.user), f.generation(bob)}
 			_, err = f.Move(t.Context(), f.at("/d"), at(bob, "/new"), false, opensAll{f.user.ID, l.Lock.Token})
