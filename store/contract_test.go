@@ -275,3 +275,46 @@ func TestCacheIsNoMutex(t *testing.T) {
 	}
 	wantEqual(t, "get and set were asked", slices.Contains(asked, "get") && slices.Contains(asked, "set"), true)
 }
+
+// TestTwoProcesses has two stores on one database, as a server and a command have:
+// they exclude each other's locks, and show them at once.
+func TestTwoProcesses(t *testing.T) {
+	f := newFixture(t)
+	other, err := store.Open(t.Context(), f.o)
+	must(t, err)
+	defer other.Close()
+	t.Run("of a parent's infinity LOCK and a child's one is granted", func(t *testing.T) {
+		stores := []*store.Store{f.Store, other}
+		for i := range raceRounds {
+			dir := fmt.Sprintf("/r%d", i)
+			f.mkdir(dir)
+			f.put(dir+"/f", "x")
+			lock := func(s *store.Store, path string, depth lockns.Depth) func() error {
+				return func() error {
+					_, err := s.Lock(f.t.Context(), f.at(path), f.spec(depth), f.me())
+					return err
+				}
+			}
+			barrier := store.Barrier(store.Queued, 2)
+			f.SetHook(barrier)
+			other.SetHook(barrier)
+			errs := together(lock(stores[i%2], dir, lockns.Infinity), lock(stores[1-i%2], dir+"/f", lockns.Resource))
+			f.SetHook(nil)
+			other.SetHook(nil)
+			if (errs[0] == nil) == (errs[1] == nil) {
+				t.Fatalf("parent: %v, child: %v; want exactly one winner", errs[0], errs[1])
+			}
+			wantEqual(t, "the loser met the winner", refused(errors.Join(errs...)), true)
+		}
+		wantEqual(t, "locks", f.rows("resource_locks"), raceRounds)
+	})
+	t.Run("what one has cached does not hide the other's lock", func(t *testing.T) {
+		f.put("/f", "x")
+		wantEqual(t, "before", f.stateAt("/f"), "unlocked")
+		l, err := other.Lock(t.Context(), f.at("/f"), f.spec(lockns.Resource), f.me())
+		must(t, err)
+		wantEqual(t, "locked", f.stateAt("/f"), "direct exclusive 60m")
+		must(t, other.Unlock(t.Context(), f.at("/f"), store.ByToken(l.Lock.Token), f.me()))
+		wantEqual(t, "unlocked", f.stateAt("/f"), "unlocked")
+	})
+}
