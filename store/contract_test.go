@@ -318,3 +318,24 @@ func TestTwoProcesses(t *testing.T) {
 		wantEqual(t, "unlocked", f.stateAt("/f"), "unlocked")
 	})
 }
+
+// TestRootedIsNotCovering: of the locks on a resource a WOPI claim compares its
+// value with those rooted there only, never with those above or below.
+func TestRootedIsNotCovering(t *testing.T) {
+	f := newFixture(t)
+	f.mkdir("/d")
+	f.put("/d/f", "x")
+	above := f.share("/d", lockns.Infinity, 0).Lock
+	first, second := f.share("/d/f", lockns.Resource, 0).Lock, f.share("/d/f", lockns.Resource, time.Hour).Lock
+	f.share("/d/f", lockns.Resource, time.Second) // expired when it is asked for
+	f.advance(time.Minute)
+	claim := looking{with{f.user.ID, []string{above.Token, first.Token}}, func(v store.View) {
+		for path, want := range map[string][]lockns.Lock{"/": nil, "/d": {above}, "/d/f": {first, second}, "/d/none": nil} {
+			if got := v.Rooted(f.at(path)); !slices.Equal(got, want) {
+				t.Errorf("rooted on %s: %+v, want %+v", path, got, want)
+			}
+		}
+	}}
+	_, _, err := f.Put(t.Context(), f.at("/d/f"), file("y"), claim)
+	must(t, err)
+}
