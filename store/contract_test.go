@@ -232,10 +232,12 @@ func TestStagingHoldsUpNobody(t *testing.T) {
 		slow <- err
 	}()
 	<-entered
-	f.lock("/quick", lockns.Resource)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	_, err := f.Lock(ctx, f.at("/quick"), f.spec(lockns.Resource), f.me())
 	f.gone("/slow")
 	close(release)
-	must(t, <-slow)
+	must(t, errors.Join(err, <-slow))
 	wantEqual(t, "locks", len(f.tokens("/slow")), 1)
 }
 
@@ -338,4 +340,21 @@ func TestRootedIsNotCovering(t *testing.T) {
 	}}
 	_, _, err := f.Put(t.Context(), f.at("/d/f"), file("y"), claim)
 	must(t, err)
+}
+
+// TestUnlockComparesTheNamespace: a token is not good for a lock that a row puts in
+// another workspace, whatever else of it fits the target.
+func TestUnlockComparesTheNamespace(t *testing.T) {
+	f := newFixture(t)
+	bob := f.addUser("bob")
+	l := f.lock("/f", lockns.Resource).Lock
+	in := func(u store.User) {
+		f.sql(`UPDATE resource_locks SET namespace_id = (SELECT id FROM resource_lock_namespaces WHERE workspace_id = ?)`, u.ID)
+	}
+	in(bob)
+	wantError(t, f.Unlock(t.Context(), f.at("/f"), store.ByToken(l.Token), f.me()), store.ErrNoSuchLock)
+	_, err := f.RefreshLock(t.Context(), f.at("/f"), store.ByToken(l.Token), time.Hour, f.me())
+	wantError(t, err, store.ErrNoSuchLock)
+	in(f.user)
+	must(t, f.Unlock(t.Context(), f.at("/f"), store.ByToken(l.Token), f.me()))
 }
