@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -32,11 +33,7 @@ func sqlitePath(db string) (string, error) {
 // its owner only. Each connection starts with the given pragmas; busy_timeout
 // comes first since the others may have to wait already.
 func openSQLite(path string, pragmas ...string) (*sql.DB, error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("open database: %w", err)
-	}
-	if err := f.Close(); err != nil {
+	if err := create(path); err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
 	q := url.Values{"_pragma": append([]string{
@@ -49,6 +46,21 @@ func openSQLite(path string, pragmas ...string) (*sql.DB, error) {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
 	return db, nil
+}
+
+// create makes the file of a new database. One that exists is not even opened:
+// a process that closes any descriptor of a file loses all its POSIX locks on
+// it, those of SQLite's open connections too. Other programs would then take
+// the database for unused, and delete the log that this one writes to.
+func create(path string) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return f.Close()
 }
 
 // conn is one connection with its prepared statements. The set of statement
