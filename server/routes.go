@@ -2,8 +2,11 @@ package server
 
 import (
 	"context"
+	"errors"
 	"io"
+	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/gorilla/mux"
@@ -18,8 +21,12 @@ const (
 	teamsPrefix = "/teams"
 )
 
-// readyTimeout bounds how long /readyz waits for database and objects.
-const readyTimeout = 2 * time.Second
+// readyTimeout bounds how long /readyz waits for database and objects, readyEvery
+// how often it asks them.
+const (
+	readyTimeout = 2 * time.Second
+	readyEvery   = time.Second
+)
 
 // routes maps paths to doors. The router must not clean paths, for it would
 // answer with a redirect that no client follows, nor decode them, for "/dav%2Fx"
@@ -79,13 +86,34 @@ func (s *Server) healthz(w http.ResponseWriter, r *http.Request) { answerProbe(w
 // readyz says that requests can be served: the database takes changes and the
 // objects answer.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
-	defer cancel()
-	err := s.store.Ping(ctx)
-	if err != nil {
-		s.log.WarnContext(r.Context(), "not ready", "err", err)
+	answerProbe(w, r, s.readiness.ask(r.Context(), s.store, s.log))
+}
+
+// readiness is what the store last said. Whoever probes needs no login, and to
+// ask costs a write, so that it is not asked each time.
+type readiness struct {
+	every time.Duration // at most
+	mu    sync.Mutex
+	asked time.Time
+	err   error
+}
+
+func (p *readiness) ask(ctx context.Context, st *store.Store, log *slog.Logger) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if time.Since(p.asked) < p.every {
+		return p.err
 	}
-	answerProbe(w, r, err)
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	err := st.Ping(ctx)
+	if err != nil {
+		log.WarnContext(ctx, "not ready", "err", err)
+	}
+	if !errors.Is(ctx.Err(), context.Canceled) { // which says something of who asked, not of the store
+		p.asked, p.err = time.Now(), err
+	}
+	return err
 }
 
 func answerProbe(w http.ResponseWriter, r *http.Request, err error) {

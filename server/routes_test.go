@@ -66,3 +66,33 @@ func TestReadyAsksTheObjects(t *testing.T) {
 	}
 	probe(time.Minute, http.StatusServiceUnavailable, "not ready\n")
 }
+
+// TestReadyIsNotAskedEachTime: whoever probes as fast as they can costs a write
+// now and then, no more, and a probe that was given up leaves nothing behind.
+func TestReadyIsNotAskedEachTime(t *testing.T) {
+	s, _ := assembled(t, nil)
+	s.readiness.every = time.Hour
+	probe := func(ctx context.Context) int {
+		w := httptest.NewRecorder()
+		s.readyz(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "/readyz", nil))
+		return w.Code
+	}
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	if status := probe(gone); status != http.StatusServiceUnavailable {
+		t.Errorf("status %d for who left", status)
+	}
+	if status := probe(t.Context()); status != http.StatusOK {
+		t.Errorf("status %d after somebody left", status)
+	}
+	if err := s.store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if status := probe(t.Context()); status != http.StatusOK {
+		t.Errorf("status %d: the store was asked again", status)
+	}
+	s.readiness.every = 0
+	if status := probe(t.Context()); status != http.StatusServiceUnavailable {
+		t.Errorf("status %d of a closed store", status)
+	}
+}

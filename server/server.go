@@ -36,6 +36,7 @@ type Server struct {
 	anonymous dav.Principal // whom requests without credentials are, with --anonymous
 	minted    string        // the administrator's password, until it is printed
 	staff     staff
+	readiness readiness
 	listener  net.Listener
 	http      *http.Server
 	serving   chan struct{}      // closed by Serve; the janitor waits for it
@@ -59,6 +60,7 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 		origins: origins{settings.publicURL, settings.proxies},
 		serving: make(chan struct{}),
 	}
+	s.readiness.every = readyEvery
 	// First of all: a port that is taken must not cost the first password.
 	s.listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.Addr)
 	if err != nil {
