@@ -181,6 +181,7 @@ func TestParseRedisURL(t *testing.T) {
 	}
 	for _, text := range []string{
 		"", "redis:", "redis://", "redis://:hush@", "rediss://:hush@h:1/0", "http://:hush@h", "unix:///hush", "redis://:hush@h:port/0",
+		"redis://:hush@h:0/0", "redis://:hush@h:65536/0",
 		"redis://:hush@h:1/x", "redis://:hush@h:1/-1", "redis://:hush@h:1/0/1", "redis://who:hush@h:1/0", "redis://:hush@h:1/0?db=2", "redis://:hush%@h",
 	} {
 		_, err := cache.ParseRedisURL(text)

@@ -42,6 +42,9 @@ func ParseRedisURL(text string) (o RedisOptions, err error) {
 	if port == "" {
 		port = "6379"
 	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+		return o, bad
+	}
 	o.Addr = net.JoinHostPort(u.Hostname(), port)
 	if db := strings.TrimPrefix(u.Path, "/"); db != "" {
 		if o.DB, err = strconv.Atoi(db); err != nil || o.DB < 0 {
