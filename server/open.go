@@ -27,8 +27,9 @@ const inlineMaxMost Size = 1 << 20
 var ErrNoData = errors.New("no database here")
 
 // OpenStore opens the data for a command that works beside a server or without
-// one. With create it makes what is missing; without, a missing database is
-// ErrNoData. The caller closes the store.
+// one. With create it makes what is missing and migrates; without, a missing
+// database is ErrNoData, and one of another version a *store.SchemaError. The
+// caller closes the store.
 func (s Storage) OpenStore(ctx context.Context, create bool, log *slog.Logger) (*store.Store, error) {
 	l, err := s.resolve()
 	if err != nil {
@@ -40,7 +41,11 @@ func (s Storage) OpenStore(ctx context.Context, create bool, log *slog.Logger) (
 		}
 	}
 	cfg := DefaultConfig()
-	st, _, err := l.open(ctx, &cfg, log)
+	st, _, err := l.open(ctx, &cfg, !create, log)
+	var schema *store.SchemaError
+	if errors.As(err, &schema) && schema.Version < schema.Needs {
+		err = fmt.Errorf("%w: run holdfast migrate up, or start the server", err)
+	}
 	return st, err
 }
 
@@ -63,8 +68,8 @@ func (l locations) exists() error {
 }
 
 // open makes the folders, which only this user may enter, and opens objects and
-// database.
-func (l locations) open(ctx context.Context, cfg *Config, log *slog.Logger) (*store.Store, blob.Store, error) {
+// database, which keepSchema keeps from being migrated.
+func (l locations) open(ctx context.Context, cfg *Config, keepSchema bool, log *slog.Logger) (*store.Store, blob.Store, error) {
 	if err := os.MkdirAll(filepath.Dir(l.dbPath), 0o700); err != nil {
 		return nil, nil, fmt.Errorf("make data folder: %w", err)
 	}
@@ -78,6 +83,7 @@ func (l locations) open(ctx context.Context, cfg *Config, log *slog.Logger) (*st
 	}
 	st, err := store.Open(ctx, store.Options{
 		DB:           l.db,
+		KeepSchema:   keepSchema,
 		Blobs:        objects,
 		Cache:        projections,
 		InlineMax:    l.inlineMax(cfg),

@@ -66,7 +66,7 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen: %w", err)
 	}
-	st, objects, err := settings.storage.open(ctx, &cfg, s.log)
+	st, objects, err := settings.storage.open(ctx, &cfg, false, s.log)
 	if err != nil {
 		return nil, errors.Join(err, s.listener.Close())
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"time"
 
 	"github.com/pressly/goose/v3"
@@ -21,10 +22,20 @@ type MigrationStatus struct {
 	Applied bool
 }
 
+// SchemaError: the database is of another version than this program works with.
+type SchemaError struct {
+	Version int64 // of the database, 0 when it has no schema yet
+	Needs   int64 // the newest version that this program knows
+}
+
+func (e *SchemaError) Error() string {
+	return fmt.Sprintf("store: the database is of version %d, this program needs %d", e.Version, e.Needs)
+}
+
 // Migrate brings a database to the newest version, or takes its last migration
 // back, and returns the version it is at. A migration that cannot represent the
 // data fails, names the rows, and changes nothing; so does one that is cut
-// short. What another process migrates meanwhile is waited for on the way up,
+// short, and a database of a version to come is a *SchemaError. What another process migrates meanwhile is waited for on the way up,
 // as long as ctx allows; on the way down it is an error.
 func Migrate(ctx context.Context, db string, up bool) (version int64, err error) {
 	err = withProvider(db, func(p *goose.Provider) error {
@@ -47,7 +58,7 @@ func Migrate(ctx context.Context, db string, up bool) (version int64, err error)
 func upAll(ctx context.Context, p *goose.Provider) error {
 	version, newest, err := p.GetVersions(ctx)
 	if err == nil && version > newest {
-		return fmt.Errorf("the database is at version %d, this program knows %d", version, newest)
+		return &SchemaError{version, newest}
 	}
 	for err == nil {
 		_, err = p.UpByOne(ctx)
@@ -60,6 +71,43 @@ func upAll(ctx context.Context, p *goose.Provider) error {
 	}
 	return err
 }
+
+// checkSchema refuses a database that is not of the newest version with a
+// *SchemaError. It opens the file for reading only: pages that another program
+// left in the log beside it stay there.
+func checkSchema(ctx context.Context, db string) (err error) {
+	path, err := sqlitePath(db)
+	if err != nil {
+		return err
+	}
+	q := url.Values{"mode": {"ro"}, "_pragma": {fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds())}}
+	dsn := url.URL{Scheme: "file", Path: path, RawQuery: q.Encode()}
+	conn, err := sql.Open("sqlite", dsn.String())
+	if err != nil {
+		return fmt.Errorf("open database: %w", err)
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	version, err := schemaVersion(ctx, conn)
+	if err != nil {
+		return fmt.Errorf("read version: %w", err)
+	}
+	if newest := int64(len(steps)); version != newest {
+		return &SchemaError{version, newest}
+	}
+	return nil
+}
+
+// schemaVersion is 0 in a database that was never migrated.
+func schemaVersion(ctx context.Context, db *sql.DB) (version int64, err error) {
+	var migrated bool
+	err = db.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'goose_db_version')`).Scan(&migrated)
+	if err == nil && migrated {
+		err = db.QueryRowContext(ctx, selectVersion).Scan(&version)
+	}
+	return version, err
+}
+
+const selectVersion = `SELECT coalesce(max(version_id), 0) FROM goose_db_version`
 
 // Migrations lists all migrations, oldest first.
 func Migrations(ctx context.Context, db string) (all []MigrationStatus, err error) {
@@ -148,7 +196,7 @@ func (m *migration) serialize(from int64) error {
 		return fmt.Errorf("wait for other processes: %w", err)
 	}
 	var version int64
-	if err := m.tx.QueryRowContext(m.ctx, `SELECT max(version_id) FROM goose_db_version`).Scan(&version); err != nil {
+	if err := m.tx.QueryRowContext(m.ctx, selectVersion).Scan(&version); err != nil {
 		return fmt.Errorf("read version: %w", err)
 	}
 	if version != from {

@@ -18,6 +18,10 @@ import (
 type Options struct {
 	// DB is "sqlite:PATH". The file is made when missing.
 	DB string
+	// KeepSchema refuses a database of another version with a *SchemaError and
+	// leaves it as it is, instead of bringing it to the newest. A missing one is
+	// an error then.
+	KeepSchema bool
 	// Blobs is where bodies above InlineMax and the empties of lock-null
 	// resources live.
 	Blobs blob.Store
@@ -67,8 +71,8 @@ type Store struct {
 	projections projector
 }
 
-// Open opens the database, migrates it to the newest version, and makes sure
-// that the shared empty object exists.
+// Open opens the database, migrates it to the newest version (see KeepSchema),
+// and makes sure that the shared empty object exists.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	s := &Store{o: o, log: o.Log, now: o.Now, purge: make(chan struct{}, 1), projections: newProjector(o.Cache)}
 	if s.log == nil {
@@ -77,7 +81,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if s.now == nil {
 		s.now = time.Now
 	}
-	if _, err := Migrate(ctx, o.DB, true); err != nil {
+	if err := s.settleSchema(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	if err := s.connect(ctx); err != nil {
@@ -92,6 +96,15 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		}
 	}
 	return s, nil
+}
+
+// settleSchema makes sure that the database is of the newest version.
+func (s *Store) settleSchema(ctx context.Context) error {
+	if s.o.KeepSchema {
+		return checkSchema(ctx, s.o.DB)
+	}
+	_, err := Migrate(ctx, s.o.DB, true)
+	return err
 }
 
 // connect opens the writer's connection and the readers'.
