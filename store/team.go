@@ -28,9 +28,10 @@ type Member struct {
 }
 
 // CheckTeamName refuses a name no team may have, with an error that wraps
-// ErrBadName. It is a segment of URLs: a name as CheckName allows it, of at most
-// 64 bytes, that neither starts nor ends with a blank or control character.
-// Names are unique without regard to case and normal form.
+// ErrBadName. It is a segment of URLs and stands in lists: a name as CheckName
+// allows it, of at most 64 bytes, of characters that print (unicode.IsPrint, so
+// the one blank is U+0020), that neither starts nor ends with a blank. Names are
+// unique without regard to case and normal form.
 func CheckTeamName(name string) error {
 	if err := CheckName(name); err != nil {
 		return err
@@ -38,7 +39,12 @@ func CheckTeamName(name string) error {
 	if len(name) > 64 {
 		return &NameError{"of a team is longer than 64 bytes"}
 	}
-	if strings.TrimFunc(name, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) != name {
+	for _, r := range name {
+		if !unicode.IsPrint(r) {
+			return &NameError{fmt.Sprintf("of a team contains the character %U", r)}
+		}
+	}
+	if strings.Trim(name, " ") != name {
 		return &NameError{"of a team starts or ends with a blank"}
 	}
 	return nil

@@ -77,7 +77,7 @@ func TestAddTeam(t *testing.T) {
 func TestTeamNames(t *testing.T) {
 	f := newFixture(t)
 	long := strings.Repeat("n", 64)
-	for _, name := range []string{"é team", "ΟΔΟΣ", "İ", "ᾴ", long, "a\u0085b", "#%?"} {
+	for _, name := range []string{"é team", "ΟΔΟΣ", "İ", "ᾴ", long, "日本 チーム", "#%?"} {
 		team := f.addTeam(name)
 		found, err := f.TeamByName(t.Context(), name)
 		must(t, err)
@@ -104,6 +104,10 @@ func TestTeamNames(t *testing.T) {
 		{"a line end of Unicode at the end", "a\u2028", store.ErrBadName},
 		{"a control character of Latin-1 at the end", "a\u0085", store.ErrBadName},
 		{"another control character of Latin-1 at the end", "a\u009f", store.ErrBadName},
+		{"a control character of Latin-1 inside", "a\u009bb", store.ErrBadName},
+		{"a character that turns the text around", "a\u202eb", store.ErrBadName},
+		{"a character without width", "a\u200bb", store.ErrBadName},
+		{"a line end of Unicode inside", "a\u2028b", store.ErrBadName},
 	} {
 		t.Run("refuses "+c.name, func(t *testing.T) {
 			_, err := f.AddTeam(t.Context(), store.NewTeam{Name: c.team, Owner: "ada"})
