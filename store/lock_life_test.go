@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -95,6 +96,69 @@ func (c failing) Precondition(store.View) error { return c.after }
 
 // TestClaimOrder: what carries the credentials is asked before the rules, the
 // other preconditions after them (RFC 9110 section 13.2.1).
+// TestTokenBelowABase: through a folder that a path starts at, a token means the
+// locks rooted there or below and no other, though it opens what it always opens.
+func TestTokenBelowABase(t *testing.T) {
+	f := newFixture(t)
+	f.mkdir("/d")
+	f.mkdir("/d/e")
+	f.put("/d/e/f", "x")
+	base := func(folder, path string) store.Target {
+		return store.Target{Workspace: f.user.Workspace(), Base: f.stat(folder).Place.Root.ID, Path: store.ParsePath(path)}
+	}
+	operations := map[string]func(store.Target, string) error{
+		"refresh": func(at store.Target, token string) error {
+			_, err := f.RefreshLock(t.Context(), at, store.ByToken(token), time.Minute, f.me())
+			return err
+		},
+		"relock": func(at store.Target, token string) error {
+			_, err := f.Relock(t.Context(), at, store.ByToken(token), f.spec(lockns.Resource), f.me())
+			return err
+		},
+		"unlock": func(at store.Target, token string) error {
+			return f.Unlock(t.Context(), at, store.ByToken(token), f.me())
+		},
+	}
+	for _, c := range []struct {
+		root string
+		at   store.Target
+		want error
+	}{
+		{"/", base("/d", "/"), store.ErrNoSuchLock},
+		{"/", base("/d", "/e/f"), store.ErrNoSuchLock},
+		{"/d", base("/d/e", "/"), store.ErrNoSuchLock},
+		{"/d", base("/d/e", "/f"), store.ErrNoSuchLock},
+		{"/d", base("/d", "/"), nil},
+		{"/d", base("/d", "/e/f"), nil},
+		{"/d/e", base("/d", "/e/f"), nil},
+		{"/d/e/f", base("/d/e", "/f"), nil},
+		{"/", f.at("/d/e/f"), nil},
+	} {
+		for name, operation := range operations {
+			t.Run(fmt.Sprintf("%s of a lock on %s at %s below folder %d", name, c.root, c.at.Path, c.at.Base), func(t *testing.T) {
+				defer f.sql(`DELETE FROM resource_locks`)
+				l := f.lock(c.root, lockns.Infinity).Lock
+				before := f.state()
+				wantError(t, operation(c.at, l.Token), c.want)
+				if c.want == nil {
+					return
+				}
+				wantEqual(t, "state", f.state(), before)
+				wantEqual(t, "lock", f.entry(f.at(c.root)).Locks[0], l)
+				_, _, err := f.Put(t.Context(), base("/d/e", "/f"), file("x"), with{f.user.ID, []string{l.Token}})
+				must(t, err)
+			})
+		}
+	}
+	t.Run("another's lock above is not told of", func(t *testing.T) {
+		bob := f.addUser("bob")
+		out, err := f.Lock(t.Context(), f.at("/"), specOf(bob, lockns.Infinity), store.Holder(bob.ID))
+		must(t, err)
+		wantError(t, operations["unlock"](base("/d", "/"), out.Lock.Token), store.ErrNoSuchLock)
+		wantError(t, operations["unlock"](f.at("/d"), out.Lock.Token), store.ErrNotHolder)
+	})
+}
+
 func TestClaimOrder(t *testing.T) {
 	f := newFixture(t)
 	f.mkdir("/d")

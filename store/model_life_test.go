@@ -74,8 +74,9 @@ func (w *world) acquire(s action, at spot, on *item) (*grant, verdict) {
 }
 
 // mean finds the lock that a step means: a WebDAV lock by its token, which
-// protects the resource and is held by the caller, or the oldest lock of an
-// origin rooted on the resource that the caller opens.
+// protects the resource, is rooted in the folder that the path starts at and is
+// held by the caller, or the oldest lock of an origin rooted on the resource that
+// the caller opens.
 func (w *world) mean(s action, c caller) (*grant, spot, verdict) {
 	at := w.find(s.at)
 	if at.item == nil {
@@ -90,6 +91,10 @@ func (w *world) mean(s action, c caller) (*grant, spot, verdict) {
 		mine := c.opens(g)
 		if s.which != 0 {
 			if g.born != s.which || g.origin != lockns.WebDAV || !g.protects(at.item) {
+				continue
+			}
+			if !g.on.in(at.from) {
+				o.note = aboveTheMount
 				continue
 			}
 			mine = c.user != 0 && c.user == g.holder
@@ -107,6 +112,10 @@ func (w *world) mean(s action, c caller) (*grant, spot, verdict) {
 	}
 	return found, at, o
 }
+
+// aboveTheMount notes a lock that protects the resource, but more than the folder
+// that the path starts at too.
+const aboveTheMount = " above the mount"
 
 func (w *world) refresh(s action, c caller) verdict {
 	g, _, o := w.mean(s, c)

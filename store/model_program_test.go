@@ -205,6 +205,10 @@ func (g *generator) mean(s *action) {
 	if g.chance(85) {
 		s.at = g.reached(l)
 	}
+	if inner := l.on.all()[1:]; len(inner) > 0 && g.chance(25) { // through a mount below it
+		i := one(g, inner...)
+		s.at = place{room: g.w.roomAt(i.where()), base: &base{g.w.roomAt(i.where()), i.names().String()}, path: "/"}
+	}
 	if g.chance(90) {
 		s.wish.origin = l.origin
 	}

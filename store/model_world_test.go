@@ -170,8 +170,9 @@ func (p place) String() string {
 
 // spot is what a place leads to.
 type spot struct {
-	gone   bool // the folder that the path starts at is not there
-	start  bool // the path is empty
+	gone   bool  // the folder that the path starts at is not there
+	start  bool  // the path is empty
+	from   *item // the folder that the path starts at
 	item   *item
 	folder *item // what the item is in, or would be in; nil when start, or missing
 	name   string
@@ -190,7 +191,7 @@ func (w *world) find(p place) spot {
 		}
 		s.shown = at.names()
 	}
-	s.item = at
+	s.from, s.item = at, at
 	for _, name := range store.ParsePath(p.path) {
 		s.shown = s.shown.Join(name)
 		s.folder, s.name = s.item, name

@@ -12,7 +12,8 @@ import (
 type spot struct {
 	*space
 	target Target
-	above  Path // the names from the workspace root down to target.Base
+	base   lockns.Place // of target.Base, or of the workspace root
+	above  Path         // the names from the workspace root down to target.Base
 	// parent is the place of the folder the resource is in, or would be in;
 	// without an id when the path is the root or a folder above is missing.
 	parent   lockns.Place
@@ -58,6 +59,7 @@ func (t *tx) find(target Target) (*spot, error) {
 		}
 		sp.above = base.path
 	}
+	sp.base = base.place
 	if len(sp.above)+len(target.Path) > MaxLevels {
 		return nil, ErrTooDeep
 	}

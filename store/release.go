@@ -17,7 +17,9 @@ type Which struct {
 }
 
 // ByToken means the WebDAV lock with this token. It covers the target, and its
-// holder brings the claim (RFC 4918 sections 6.4 and 9.11).
+// holder brings the claim (RFC 4918 sections 6.4 and 9.11). Through a target
+// with a base, only locks rooted at or below that folder are meant: a login for
+// one folder must not end what protects more.
 func ByToken(token string) Which { return Which{Token: token} }
 
 // ByOrigin means the lock of this origin that is rooted on the target and that
@@ -119,7 +121,7 @@ func (t *tx) lockOfToken(sp *spot, which Which, cred lockns.Credentials) (lockns
 	switch {
 	case err != nil:
 		return l, err
-	case !ok || namespace != sp.id || l.Origin != lockns.WebDAV || !l.Covers(sp.node.Place):
+	case !ok || namespace != sp.id || l.Origin != lockns.WebDAV || !l.Covers(sp.node.Place) || !sp.base.Holds(l.Place):
 		return l, ErrNoSuchLock
 	case cred.User == 0 || l.Holder != cred.User:
 		return l, ErrNotHolder
