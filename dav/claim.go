@@ -17,7 +17,7 @@ var _ store.Claim = (*request)(nil)
 // 10.4) and gives the tokens that are stated as held in it. A false header is
 // store.ErrPrecondition.
 func (q *request) Prove(v store.View) (lockns.Credentials, error) {
-	cred := lockns.Credentials{User: q.principal.UserID}
+	cred := lockns.Credentials{User: q.principal.UserID, Account: q.principal.Account}
 	if q.ifHeader == nil {
 		return cred, nil
 	}

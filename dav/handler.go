@@ -42,7 +42,10 @@ type Options struct {
 
 // Principal is who a request is from and what the login opens to them.
 type Principal struct {
-	UserID    int64
+	UserID int64
+	// Account is the id of the app password that the login is by; 0 is the
+	// user's own password. It is asked again in the transaction of each change.
+	Account   int64
 	Name      string
 	Anonymous bool
 	// Workspace is what the mount of a user stands for: their own, or the team's

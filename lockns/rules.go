@@ -18,8 +18,11 @@ type Token struct {
 // Credentials are what a caller has proved: who it is and the tokens it holds.
 // User 0 is nobody and holds no lock.
 type Credentials struct {
-	User   int64
-	Tokens []Token
+	User int64
+	// Account is the app password by which the user came; 0 is their own
+	// password. It opens no lock that the user does not.
+	Account int64
+	Tokens  []Token
 }
 
 // Opens reports whether the credentials open the lock (see the table of the

@@ -1,10 +1,14 @@
 package server
 
 import (
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"holdfast/dav"
 	"holdfast/lockns"
@@ -21,13 +25,13 @@ func TestPrincipal(t *testing.T) {
 		want    dav.Principal
 	}{
 		{"the user's own password opens all", nil, dav.Principal{Workspace: own}},
-		{"an account without a limit does", &store.Account{UserID: 7, Scope: store.ScopeAll}, dav.Principal{Workspace: own}},
-		{"one that only reads", &store.Account{UserID: 7, Scope: store.ScopeAll, ReadOnly: true}, dav.Principal{Workspace: own, ReadOnly: true}},
-		{"one for the user's own workspace", &store.Account{UserID: 7, Scope: store.ScopePersonal}, dav.Principal{Workspace: own, Scoped: true}},
-		{"one for a folder of it", &store.Account{UserID: 7, Scope: store.ScopePersonal, Root: 12}, dav.Principal{Workspace: own, Base: 12, Scoped: true}},
-		{"one for a team's", &store.Account{UserID: 7, Scope: store.ScopeTeam, TeamID: 3}, dav.Principal{Workspace: team, Scoped: true}},
-		{"one for a folder of that", &store.Account{UserID: 7, Scope: store.ScopeTeam, TeamID: 3, Root: 12, ReadOnly: true},
-			dav.Principal{Workspace: team, Base: 12, Scoped: true, ReadOnly: true}},
+		{"an account without a limit does", &store.Account{ID: 5, UserID: 7, Scope: store.ScopeAll}, dav.Principal{Account: 5, Workspace: own}},
+		{"one that only reads", &store.Account{ID: 5, UserID: 7, Scope: store.ScopeAll, ReadOnly: true}, dav.Principal{Account: 5, Workspace: own, ReadOnly: true}},
+		{"one for the user's own workspace", &store.Account{ID: 5, UserID: 7, Scope: store.ScopePersonal}, dav.Principal{Account: 5, Workspace: own, Scoped: true}},
+		{"one for a folder of it", &store.Account{ID: 5, UserID: 7, Scope: store.ScopePersonal, Root: 12}, dav.Principal{Account: 5, Workspace: own, Base: 12, Scoped: true}},
+		{"one for a team's", &store.Account{ID: 5, UserID: 7, Scope: store.ScopeTeam, TeamID: 3}, dav.Principal{Account: 5, Workspace: team, Scoped: true}},
+		{"one for a folder of that", &store.Account{ID: 5, UserID: 7, Scope: store.ScopeTeam, TeamID: 3, Root: 12, ReadOnly: true},
+			dav.Principal{Account: 5, Workspace: team, Base: 12, Scoped: true, ReadOnly: true}},
 	} {
 		t.Run(c.outcome, func(t *testing.T) {
 			c.want.UserID, c.want.Name = 7, "ada"
@@ -36,6 +40,76 @@ func TestPrincipal(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAccountEndsDuringUpload: the body of a PUT that an app password began comes
+// after that was removed.
+func TestAccountEndsDuringUpload(t *testing.T) {
+	s, _ := assembled(t, nil)
+	web := httptest.NewServer(s.http.Handler)
+	defer web.Close()
+	// A client that waits for 100 Continue reads the body once the server asks.
+	client := &http.Client{Transport: &http.Transport{ExpectContinueTimeout: time.Minute}}
+	defer client.CloseIdleConnections()
+	passwords := map[string]string{}
+	for _, name := range []string{"phone", "laptop"} {
+		passwords[name] = auth.NewAppPassword()
+		n := store.NewAccount{User: "admin", Name: name, PasswordHash: auth.HashAppPassword(passwords[name])}
+		if _, err := s.store.AddAccount(t.Context(), n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put := func(account, remove string) int {
+		t.Helper()
+		var asked atomic.Bool
+		body := &onRead{Reader: strings.NewReader("x"), do: func() error {
+			asked.Store(true)
+			return s.store.RemoveAccount(t.Context(), "admin", remove, store.Actor{})
+		}}
+		r, err := http.NewRequestWithContext(t.Context(), "PUT", web.URL+"/dav/"+account, body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Expect", "100-continue")
+		r.SetBasicAuth("admin", passwords[account])
+		resp, err := client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		if !asked.Load() {
+			t.Error("refused before the body was asked for")
+		}
+		return resp.StatusCode
+	}
+	if status := put("phone", "phone"); status != http.StatusForbidden {
+		t.Errorf("its own account removed: status %d, want 403", status)
+	}
+	if status, body := s.ask(t, "GET", "/dav/phone"); status != http.StatusNotFound {
+		t.Errorf("status %d, %s: it was stored", status, body)
+	}
+	again := store.NewAccount{User: "admin", Name: "phone", PasswordHash: auth.HashAppPassword(passwords["phone"])}
+	if _, err := s.store.AddAccount(t.Context(), again); err != nil {
+		t.Fatal(err)
+	}
+	if status := put("laptop", "phone"); status != http.StatusCreated {
+		t.Errorf("another account removed: status %d, want 201", status)
+	}
+}
+
+// onRead does something before the first byte is read.
+type onRead struct {
+	io.Reader
+	once sync.Once
+	do   func() error
+}
+
+func (r *onRead) Read(p []byte) (n int, err error) {
+	r.once.Do(func() { err = r.do() })
+	if err != nil {
+		return 0, err
+	}
+	return r.Reader.Read(p)
 }
 
 // TestLogTellsNoPassword: whatever becomes of a login, its password and what is

@@ -70,7 +70,7 @@ func (s *Server) authenticate(r *http.Request) (dav.Principal, error) {
 func principal(in auth.Login) dav.Principal {
 	p := dav.Principal{UserID: in.User.ID, Name: in.User.Name, Workspace: in.User.Workspace()}
 	if a := in.Account; a != nil {
-		p.Workspace, p.Base = a.Workspace(), a.Root
+		p.Account, p.Workspace, p.Base = a.ID, a.Workspace(), a.Root
 		p.Scoped, p.ReadOnly = a.Scope != store.ScopeAll, a.ReadOnly
 	}
 	return p

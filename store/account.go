@@ -297,6 +297,20 @@ func (s *Store) AccountByHash(ctx context.Context, hash string) (u User, a Accou
 	return u, a, err
 }
 
+// accountWrites refuses with ErrForbidden an app password that is gone, has
+// expired or only reads. A user's own password is asked for by their row.
+func (t *tx) accountWrites(cred lockns.Credentials) error {
+	if cred.Account == 0 {
+		return nil
+	}
+	ok, err := t.row(`SELECT 1 FROM accounts WHERE id = ? AND user_id = ? AND read_only = 0 AND (expires_at IS NULL OR expires_at >= ?)`,
+		[]any{cred.Account, cred.User, micros(t.now)}, new(int))
+	if err == nil && !ok {
+		err = ErrForbidden
+	}
+	return err
+}
+
 // UsedAccount notes that an account was used, unless its last use was noted less
 // than UsedEvery ago. An account that is gone is no error.
 func (s *Store) UsedAccount(ctx context.Context, id int64) error {

@@ -183,7 +183,7 @@ func (t *tx) admitLock(sp *spot, c Claim) (lockns.Credentials, error) {
 	if t.err != nil {
 		return cred, t.err
 	}
-	return cred, t.mayWrite(sp.space, cred.User)
+	return cred, t.mayWrite(sp.space, cred)
 }
 
 // lock is the transaction of Lock.

@@ -101,6 +101,8 @@ func withOthers(t *testing.T, f *fixture, bob store.User) {
 	_, _, err = f.AccountByHash(ctx, "hash of phone")
 	must(t, err)
 	must(t, f.UsedAccount(ctx, a.ID))
+	_, _, err = f.Put(ctx, inTeam(team, "/f"), file("y"), byAccount{f.user.ID, a.ID})
+	must(t, err)
 	must(t, f.RemoveAccount(ctx, "ada", "laptop", boss))
 	_, err = f.Accounts(ctx, "ada")
 	must(t, err)

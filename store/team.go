@@ -343,12 +343,13 @@ func (t *tx) role(team, user int64) (r Role, err error) {
 }
 
 // mayWrite refuses with ErrForbidden a user who may not change a workspace: who
-// was disabled or removed, or is no member who may write. Both come about while
-// requests are under way, so they are asked here; who is let at a personal
-// workspace its door decides, by whose it is. User 0 is the server itself.
-func (t *tx) mayWrite(sp *space, user int64) error {
-	if user != 0 {
-		active, err := t.row(`SELECT 1 FROM users WHERE id = ? AND disabled = 0`, []any{user}, new(int))
+// was disabled or removed, whose app password was removed or has expired, or who
+// is no member who may write. All that comes about while requests are under way,
+// so it is asked here; who is let at a personal workspace its door decides, by
+// whose it is. User 0 is the server itself.
+func (t *tx) mayWrite(sp *space, cred lockns.Credentials) error {
+	if cred.User != 0 {
+		active, err := t.row(`SELECT 1 FROM users WHERE id = ? AND disabled = 0`, []any{cred.User}, new(int))
 		if err == nil && !active {
 			err = ErrForbidden
 		}
@@ -356,10 +357,14 @@ func (t *tx) mayWrite(sp *space, user int64) error {
 			return err
 		}
 	}
-	return t.may(sp, user, Role.MayWrite)
+	if err := t.accountWrites(cred); err != nil {
+		return err
+	}
+	return t.may(sp, cred.User, Role.MayWrite)
 }
 
-// mayRead is mayWrite for what only reads: every member may.
+// mayRead is the part of mayWrite about the workspace, for what only reads: every
+// member may. A change that reads somewhere asks mayWrite of where it writes.
 func (t *tx) mayRead(sp *space, user int64) error {
 	return t.may(sp, user, Role.Valid)
 }

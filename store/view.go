@@ -55,8 +55,11 @@ func (t *tx) permit(c Claim, touches ...touch) (lockns.Credentials, error) {
 	if t.err != nil {
 		return cred, t.err
 	}
-	for _, c := range touches {
-		if err := t.mayWrite(c.space, cred.User); err != nil {
+	for i, at := range touches {
+		if i > 0 && at.space == touches[i-1].space {
+			continue // asked already
+		}
+		if err := t.mayWrite(at.space, cred); err != nil {
 			return cred, err
 		}
 	}
