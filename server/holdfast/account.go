@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"text/tabwriter"
 	"time"
 
@@ -60,7 +61,7 @@ func (c *accountAddCmd) Run(storage server.Storage, std *streams) error {
 		case err != nil:
 			return c.explain(err)
 		}
-		_, err = fmt.Fprintf(std.out, "%s\nThe app password of %s for %q, shown this once.\n", password, c.User, c.Name)
+		_, err = fmt.Fprintf(std.out, "%s\nThe app password of %s for %q, shown this once.\n", password, printable(c.User), c.Name)
 		return err
 	})
 }
@@ -109,7 +110,8 @@ func listAccounts(ctx context.Context, st *store.Store, user string, table *tabw
 		if a.ReadOnly {
 			may = "read"
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", user, a.Name, opens, may, minute(a.LastUsed), minute(a.ExpiresAt))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n",
+			printable(user), printable(a.Name), printable(opens), may, minute(a.LastUsed), minute(a.ExpiresAt))
 	}
 	return nil
 }
@@ -146,6 +148,9 @@ type moment struct{ time.Time }
 // momentForms are how a moment may be written.
 var momentForms = []string{time.RFC3339, "2006-01-02T15:04", "2006-01-02 15:04", time.DateOnly}
 
+// spanForm is how a time span is written, however long.
+var spanForm = regexp.MustCompile(`^(\d+d|(\d+(\.\d*)?(ms|[hms]))+)$`)
+
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (m *moment) UnmarshalText(text []byte) error {
 	for _, form := range momentForms {
@@ -155,20 +160,13 @@ func (m *moment) UnmarshalText(text []byte) error {
 		}
 	}
 	var span server.Duration
-	if err := span.UnmarshalText(text); err != nil {
+	err := span.UnmarshalText(text)
+	switch {
+	case err != nil && spanForm.Match(text):
+		return fmt.Errorf("%q from now is too long a time", text)
+	case err != nil:
 		return fmt.Errorf("%q is neither a time as 2027-01-31T18:00 nor one from now as 8h or 7d", text)
 	}
 	m.Time = time.Now().Add(time.Duration(span))
 	return nil
 }
-
-// minute is a time for a table, local and to the minute.
-func minute(t time.Time) string {
-	if t.IsZero() {
-		return "-"
-	}
-	return t.Local().Format("2006-01-02 15:04")
-}
-
-// day is a date for a table.
-func day(t time.Time) string { return t.Local().Format(time.DateOnly) }

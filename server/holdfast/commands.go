@@ -12,7 +12,6 @@ import (
 	"reflect"
 	"runtime"
 	"runtime/debug"
-	"strings"
 	"sync"
 	"syscall"
 
@@ -39,8 +38,30 @@ type commands struct {
 // AfterApply hands every command the storage, with what only the environment may
 // say of it.
 func (c *commands) AfterApply(command *kong.Context) error {
+	if err := checkEmpty(command.Path); err != nil {
+		return err
+	}
 	c.Secrets(os.Getenv)
 	command.Bind(c.Storage)
+	return nil
+}
+
+// checkEmpty refuses a text that was given and is empty: a script's variable that
+// was never set must not stand for "any", "all" or the default. Where an empty
+// one has a meaning, its field is a pointer or has the tag empty.
+func checkEmpty(given []*kong.Path) error {
+	for _, p := range given {
+		value := p.Positional
+		if p.Flag != nil {
+			value = p.Flag.Value
+		}
+		if value == nil || value.Tag.Has("empty") {
+			continue
+		}
+		if kind := value.Target.Kind(); (kind == reflect.String || kind == reflect.Slice) && value.Target.Len() == 0 {
+			return fmt.Errorf("%s: must not be empty", value.ShortSummary())
+		}
+	}
 	return nil
 }
 
@@ -133,7 +154,7 @@ func (checkCmd) Run(storage server.Storage, std *streams) error {
 		var failed error
 		err := st.Check(ctx, func(fault string) {
 			faults++
-			_, err := fmt.Fprintln(std.out, fault)
+			_, err := fmt.Fprintln(std.out, printable(fault))
 			failed = errors.Join(failed, err)
 		})
 		if faults > 0 {
@@ -193,7 +214,7 @@ func (migrateStatusCmd) Run(storage server.Storage, std *streams) error {
 }
 
 // withDatabase runs fn on a database that exists, without opening it as a store:
-// opening migrates.
+// that migrates too, or refuses an older one.
 func withDatabase(storage server.Storage, fn func(context.Context, string) error) error {
 	if err := storage.Check(); err != nil {
 		return usageError{err}
@@ -221,9 +242,19 @@ func (versionCmd) Run(std *streams) error {
 
 // Flags with a written form of their own.
 var (
-	sizes = kong.TypeMapper(reflect.TypeFor[server.Size](), written("size", "5GiB"))
-	times = kong.TypeMapper(reflect.TypeFor[server.Duration](), written("time", "90m or 7d"))
+	sizes   = mapWritten[server.Size]("size", "5GiB")
+	times   = mapWritten[server.Duration]("time", "90m or 7d")
+	moments = mapWritten[moment]("time", "2027-01-31 or 7d")
 )
+
+// mapWritten reads flags of type T, and those that may be left out, as written
+// does.
+func mapWritten[T any](what, example string) kong.Option {
+	read := written(what, example)
+	return kong.OptionFunc(func(k *kong.Kong) error {
+		return errors.Join(kong.TypeMapper(reflect.TypeFor[T](), read).Apply(k), kong.TypeMapper(reflect.TypeFor[*T](), read).Apply(k))
+	})
+}
 
 // written reads a flag that has a written form, as its type does. kong asks for
 // a "value" when there is none, and takes a negative one for a flag.
@@ -233,12 +264,9 @@ func written(what, example string) kong.MapperFunc {
 		if err := flag.Scan.PopValueInto(what, &text); err != nil {
 			return fmt.Errorf("needs a %s that is not negative, such as %s", what, example)
 		}
-		return target.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(text))
+		if target.Kind() != reflect.Pointer {
+			target = target.Addr()
+		}
+		return target.Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(text))
 	}
-}
-
-// plain is the text of an error without the name of the package at its head:
-// people who run commands know none.
-func plain(err error) string {
-	return strings.TrimPrefix(strings.NewReplacer(": store: ", ": ", "\nstore: ", "\n").Replace(err.Error()), "store: ")
 }

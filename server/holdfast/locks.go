@@ -129,8 +129,8 @@ func (p *placeNames) print(ctx context.Context, table *tabwriter.Writer, l store
 	if l.Origin == lockns.Product && l.Owner != "" {
 		note = strconv.Quote(l.Owner) // whatever a person typed, it stays on its line
 	}
-	fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%s\t%s%s\t%s\n",
-		l.ID, l.Origin, l.Mode, l.Depth, holder, minute(l.ExpiresAt), place, l.Path, note)
+	fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
+		l.ID, l.Origin, l.Mode, l.Depth, printable(holder), minute(l.ExpiresAt), printable(place+l.Path), note)
 	return nil
 }
 
@@ -157,7 +157,7 @@ type locksSetCmd struct {
 	where
 	Path  string `arg:"" help:"Path of the file or folder in the workspace."`
 	Until moment `help:"When it ends: a time as 2027-01-31T18:00, or from now as 8h or 7d (default: when it is released)." placeholder:"TIME"`
-	Note  string `help:"Why, for those who find it locked." placeholder:"TEXT"`
+	Note  string `help:"Why, for those who find it locked." empty:"" placeholder:"TEXT"`
 	Depth string `help:"resource, or infinity for a folder with all below it." enum:"resource,infinity" default:"resource" placeholder:"DEPTH"`
 }
 
@@ -179,7 +179,7 @@ func (c *locksSetCmd) Run(storage server.Storage, std *streams) error {
 		if err != nil {
 			return explainLock(c.Path, err)
 		}
-		_, err = fmt.Fprintf(std.out, "lock %d on %s\n", locked.Lock.ID, c.Path)
+		_, err = fmt.Fprintf(std.out, "lock %d on %s\n", locked.Lock.ID, printable(c.Path))
 		return err
 	})
 }
@@ -204,7 +204,7 @@ func (c *locksReleaseCmd) Run(storage server.Storage, std *streams) error {
 			if err != nil {
 				return explain(fmt.Sprintf("lock %d", id), err)
 			}
-			if _, err := fmt.Fprintf(std.out, "lock %d on %s ended\n", id, l.Path); err != nil {
+			if _, err := fmt.Fprintf(std.out, "lock %d on %s ended\n", id, printable(l.Path)); err != nil {
 				return err
 			}
 		}
@@ -223,14 +223,15 @@ func (c *locksReleaseCmd) releaseOwn(ctx context.Context, st *store.Store) error
 
 // explainLock words what the lock rules refuse.
 func explainLock(path string, err error) error {
+	shown := printable(path)
 	var conflict *lockns.ConflictError
 	switch {
 	case errors.As(err, &conflict):
-		return fmt.Errorf("%s is locked already, or something above or below it: see locks list", path)
+		return fmt.Errorf("%s is locked already, or something above or below it: see locks list", shown)
 	case errors.Is(err, store.ErrNoSuchLock):
-		return fmt.Errorf("nobody set a lock on %s", path)
+		return fmt.Errorf("nobody set a lock on %s", shown)
 	case errors.Is(err, store.ErrNotHolder):
-		return fmt.Errorf("somebody else set the lock on %s: see locks list, and end it with --id", path)
+		return fmt.Errorf("somebody else set the lock on %s: see locks list, and end it with --id", shown)
 	case errors.Is(err, store.ErrForbidden):
 		return errors.New("the user may not write in that team")
 	}

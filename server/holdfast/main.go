@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/alecthomas/kong"
 )
@@ -26,10 +27,13 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) (status int) 
 			panic(thrown)
 		}
 	}()
+	if err := checkText(args); err != nil {
+		return report(stderr, usageError{err})
+	}
 	io := &streams{in: stdin, out: stdout, err: stderr}
 	parser, err := kong.New(&commands{}, kong.Name("holdfast"), kong.Bind(io), kong.Writers(stdout, stderr),
 		kong.Description("A WebDAV server whose locks hold."), kong.Exit(func(code int) { panic(exit(code)) }),
-		sizes, times)
+		sizes, times, moments)
 	if err != nil {
 		panic(err) // the tags of commands are wrong, which any test finds
 	}
@@ -38,6 +42,17 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) (status int) 
 		return report(stderr, usageError{err})
 	}
 	return report(stderr, command.Run())
+}
+
+// checkText refuses arguments that are not UTF-8: no name is, and what they are
+// replaced with may name something else.
+func checkText(args []string) error {
+	for i, arg := range args {
+		if !utf8.ValidString(arg) {
+			return fmt.Errorf("argument %d is not UTF-8", i+1)
+		}
+	}
+	return nil
 }
 
 // exit carries a status out of kong.
@@ -50,7 +65,9 @@ func report(stderr io.Writer, err error) int {
 	if err == nil {
 		return 0
 	}
-	fmt.Fprintln(stderr, "holdfast: "+strings.ReplaceAll(plain(err), "\n", "\nholdfast: "))
+	for line := range strings.SplitSeq(plain(err), "\n") {
+		fmt.Fprintln(stderr, "holdfast: "+printable(line))
+	}
 	if usage := (usageError{}); errors.As(err, &usage) {
 		fmt.Fprintln(stderr, "holdfast: see holdfast --help")
 		return 2

@@ -65,6 +65,12 @@ func TestExitStatus(t *testing.T) {
 		{"anonymous for everybody", "", "serve --anonymous --addr :0", 2, "--anonymous"},
 		{"negative size", "", "serve --quota -1", 2, "--quota: needs a size"},
 		{"negative size given another way", "", "serve --quota=-1", 2, `size "-1" is not`},
+		{"negative size to set", "", "user set alice --quota -5", 2, "--quota: needs a size that is not negative"},
+		{"negative size of a flag without a default", "", "serve --inline-max -5", 2, "--inline-max: needs a size that is not negative"},
+		{"negative end", "", "locks set / --user alice --until -5h", 2, "--until: needs a time that is not negative"},
+		{"endless days", "", "locks set / --user alice --until 99999d", 2, `--until: "99999d" from now is too long`},
+		{"endless hours", "", "account add alice x --until 9999999h30m", 2, `--until: "9999999h30m" from now is too long`},
+		{"no time", "", "account add alice x --until 5x", 2, `--until: "5x" is neither a time`},
 		{"no size at all", "", "user add bob --quota", 2, "--quota: needs a size"},
 		{"negative time", "", "serve --lock-max -1s", 2, "--lock-max: needs a time"},
 		{"too much memory", "", "serve --inline-max 2MiB", 2, "--inline-max"},
@@ -183,7 +189,7 @@ func TestFlagsAndDefaultConfigAgree(t *testing.T) {
 		}
 	}
 	var c commands
-	parser, err := kong.New(&c, kong.Exit(func(int) { t.Error("exit") }), sizes, times)
+	parser, err := kong.New(&c, kong.Exit(func(int) { t.Error("exit") }), sizes, times, moments)
 	if err != nil {
 		t.Fatal(err)
 	}

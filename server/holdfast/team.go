@@ -45,7 +45,7 @@ func (c *teamAddCmd) Run(storage server.Storage, std *streams) error {
 		if err != nil {
 			return c.explain(err)
 		}
-		_, err = fmt.Fprintf(std.out, "team %s, owned by %s: %s\n", team.Name, owner, server.TeamPath(team))
+		_, err = fmt.Fprintf(std.out, "team %s, owned by %s: %s\n", printable(team.Name), printable(owner), server.TeamPath(team))
 		return err
 	})
 }
@@ -95,13 +95,13 @@ func listTeams(ctx context.Context, st *store.Store, table *tabwriter.Writer) er
 	for _, t := range teams {
 		members, err := st.Members(ctx, t.Name)
 		if err != nil {
-			return fmt.Errorf("members of %s: %w", t.Name, err)
+			return fmt.Errorf("members of %q: %w", t.Name, err)
 		}
 		usage, err := st.Usage(ctx, t.Workspace())
 		if err != nil {
-			return fmt.Errorf("usage of %s: %w", t.Name, err)
+			return fmt.Errorf("usage of %q: %w", t.Name, err)
 		}
-		fmt.Fprintf(table, "%s\t%d\t%d\t%s\t%s\n", t.Name, len(members), usage.Used, quota(usage), server.TeamPath(t))
+		fmt.Fprintf(table, "%s\t%d\t%d\t%s\t%s\n", printable(t.Name), len(members), usage.Used, quota(usage), server.TeamPath(t))
 	}
 	return nil
 }
@@ -113,7 +113,7 @@ func (c *teamListCmd) listMembers(ctx context.Context, st *store.Store, table *t
 	}
 	fmt.Fprintln(table, "NAME\tROLE\tSTATE\tSINCE")
 	for _, m := range members {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", m.User.Name, m.Role, state(m.User), day(m.Since))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", printable(m.User.Name), m.Role, state(m.User), day(m.Since))
 	}
 	return nil
 }

@@ -121,9 +121,10 @@ func (userListCmd) Run(storage server.Storage, std *streams) error {
 		for _, u := range users {
 			usage, err := st.Usage(ctx, u.Workspace())
 			if err != nil {
-				return fmt.Errorf("usage of %s: %w", u.Name, err)
+				return fmt.Errorf("usage of %q: %w", u.Name, err)
 			}
-			fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%s\n", u.Name, role(u), state(u), usage.Used, quota(usage), u.DisplayName)
+			fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%s\n",
+				printable(u.Name), role(u), state(u), usage.Used, quota(usage), printable(u.DisplayName))
 		}
 		return table.Flush()
 	})
@@ -183,6 +184,9 @@ func (c *userSetCmd) Run(storage server.Storage, std *streams) error {
 		if err := c.check(); err != nil {
 			return err
 		}
+	}
+	if c.Display != nil && !prints(*c.Display) {
+		return fmt.Errorf("the name to show %q has characters that do not print", *c.Display)
 	}
 	patch := store.UserPatch{Admin: c.Admin, DisplayName: c.Display}
 	if c.Quota != nil {
