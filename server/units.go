@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"math"
@@ -57,6 +58,9 @@ const day = 24 * time.Hour
 func (d *Duration) UnmarshalText(text []byte) error {
 	if digits, ok := strings.CutSuffix(string(text), "d"); ok {
 		days, err := strconv.ParseUint(digits, 10, 16)
+		if errors.Is(err, strconv.ErrRange) {
+			return fmt.Errorf("time %q is longer than %d days", text, math.MaxUint16)
+		}
 		if err != nil {
 			return fmt.Errorf("time %q is not a number of days", text)
 		}
