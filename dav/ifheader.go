@@ -6,10 +6,12 @@ import (
 )
 
 // Limits of an If header. A client that moves a folder full of files it holds
-// open sends a list per token; a thousand is far beyond that.
+// open sends a list per token; a thousand is far beyond that. Each resource that
+// a tag names is looked up while other changes wait, so that there may be fewer.
 const (
 	maxIfBytes      = 64 << 10
 	maxIfConditions = 1000
+	maxIfTags       = 250
 )
 
 // noLock is the state token no resource ever has (RFC 4918 section 10.4.8).
@@ -118,7 +120,7 @@ type ifParser struct {
 
 func (p *ifParser) header() (*ifHeader, error) {
 	h := new(ifHeader)
-	tag := ""
+	tag, tags := "", 0
 	pending := false // a tag still waits for its first list
 	for p.blanks(" \t,"); p.rest != ""; p.blanks(" \t,") {
 		switch p.rest[0] {
@@ -129,6 +131,9 @@ func (p *ifParser) header() (*ifHeader, error) {
 			uri, err := p.codedURL()
 			if err != nil {
 				return nil, err
+			}
+			if tags++; tags > maxIfTags {
+				return nil, errIfTooLarge
 			}
 			tag, pending = uri, true
 		case '(':

@@ -126,6 +126,11 @@ func TestParseIfLimits(t *testing.T) {
 	}
 	_, err := parseIf([]string{strings.Repeat("(<a>)", maxIfConditions+1)})
 	wantStatus(t, err, http.StatusRequestHeaderFieldsTooLarge)
+	if _, err := parseIf([]string{strings.Repeat("</x> (<a>)", maxIfTags)}); err != nil {
+		t.Errorf("%d tags: %v", maxIfTags, err)
+	}
+	_, err = parseIf([]string{strings.Repeat("</x> (<a>)", maxIfTags+1)})
+	wantStatus(t, err, http.StatusRequestHeaderFieldsTooLarge)
 	_, err = parseIf([]string{"(<a" + strings.Repeat("a", maxIfBytes) + ">)"})
 	wantStatus(t, err, http.StatusRequestHeaderFieldsTooLarge)
 }
