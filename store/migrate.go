@@ -35,8 +35,9 @@ func (e *SchemaError) Error() string {
 // Migrate brings a database to the newest version, or takes its last migration
 // back, and returns the version it is at. A migration that cannot represent the
 // data fails, names the rows, and changes nothing; so does one that is cut
-// short, and a database of a version to come is a *SchemaError. What another process migrates meanwhile is waited for on the way up,
-// as long as ctx allows; on the way down it is an error.
+// short. A database of a version to come is a *SchemaError. What another process
+// migrates meanwhile is waited for on the way up, as long as ctx allows; on the
+// way down it is an error.
 func Migrate(ctx context.Context, db string, up bool) (version int64, err error) {
 	err = withProvider(db, func(p *goose.Provider) error {
 		if up {
