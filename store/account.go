@@ -105,12 +105,7 @@ func scanAccount(scan func(...any) error) (a Account, err error) {
 	var created int64
 	err = scan(&a.ID, &a.UserID, &a.Name, (*string)(&a.Scope), &team, &root, &a.ReadOnly, &expires, &used, &created)
 	a.TeamID, a.Root, a.Created = team.Int64, root.Int64, fromMicros(created)
-	if expires.Valid {
-		a.ExpiresAt = fromMicros(expires.Int64)
-	}
-	if used.Valid {
-		a.LastUsed = fromMicros(used.Int64)
-	}
+	a.ExpiresAt, a.LastUsed = fromNull(expires), fromNull(used)
 	return a, err
 }
 
@@ -146,7 +141,8 @@ func (t *tx) addAccount(n NewAccount) (a Account, err error) {
 		return a, err
 	}
 	a = Account{
-		UserID: u.ID, Name: n.Name, Scope: n.scope(), ReadOnly: n.ReadOnly, Created: t.now,
+		UserID: u.ID, Name: n.Name, Scope: n.scope(), ReadOnly: n.ReadOnly,
+		ExpiresAt: n.ExpiresAt.UTC().Truncate(time.Microsecond), Created: t.now,
 	}
 	if a.TeamID, err = t.accountTeam(n.Team, u.ID); err != nil {
 		return a, err
@@ -154,14 +150,9 @@ func (t *tx) addAccount(n NewAccount) (a Account, err error) {
 	if a.Root, err = t.accountRoot(a.Workspace(), n.Root); err != nil {
 		return a, err
 	}
-	var expires any
-	if !n.ExpiresAt.IsZero() {
-		a.ExpiresAt = n.ExpiresAt.UTC().Truncate(time.Microsecond)
-		expires = micros(a.ExpiresAt)
-	}
 	a.ID, err = t.insert(`INSERT INTO accounts (user_id, name, password_hash, scope, team_id, root_folder_id, read_only, expires_at, created_at)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		a.UserID, a.Name, n.PasswordHash, string(a.Scope), null(a.TeamID), null(a.Root), btoi(a.ReadOnly), expires, micros(t.now))
+		a.UserID, a.Name, n.PasswordHash, string(a.Scope), null(a.TeamID), null(a.Root), btoi(a.ReadOnly), nullMicros(a.ExpiresAt), micros(t.now))
 	if err != nil {
 		return a, err
 	}

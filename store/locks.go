@@ -38,10 +38,7 @@ func scanLock(scan func(...any) error) (lockns.Lock, int64, error) {
 	l.Place.Root = lockns.Root{Kind: lockns.RootKind(kind), ID: folder.Int64 + file.Int64}
 	l.Depth, l.Mode, l.Origin = lockns.Depth(depth), lockns.Mode(m), lockns.Origin(og)
 	l.Holder, l.Owner, l.Path = holder.Int64, owner.String, path.String
-	l.CreatedAt = fromMicros(created)
-	if timeout.Valid {
-		l.ExpiresAt = fromMicros(timeout.Int64)
-	}
+	l.CreatedAt, l.ExpiresAt = fromMicros(created), fromNull(timeout)
 	return l, ns, nil
 }
 
@@ -191,15 +188,11 @@ func (t *tx) addLock(sp *space, l lockns.Lock) (lockns.Lock, error) {
 	case lockns.FileRoot:
 		file = l.Place.Root.ID
 	}
-	var timeout any
-	if !l.ExpiresAt.IsZero() {
-		timeout = micros(l.ExpiresAt)
-	}
 	id, err := t.insert(`INSERT INTO resource_locks (id, token, namespace_id, root_kind, root_folder_id, root_file_id, ancestry,
 depth, mode, origin, holder_user_id, owner_info, lockroot_path, timeout_at, created_at)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		null(l.ID), l.Token, sp.id, string(l.Place.Root.Kind), folder, file, l.Place.Ancestry,
-		string(l.Depth), string(l.Mode), string(l.Origin), null(l.Holder), null(l.Owner), null(l.Path), timeout, micros(l.CreatedAt))
+		string(l.Depth), string(l.Mode), string(l.Origin), null(l.Holder), null(l.Owner), null(l.Path), nullMicros(l.ExpiresAt), micros(l.CreatedAt))
 	if err != nil {
 		return l, err
 	}
@@ -240,11 +233,7 @@ func (t *tx) dropUnder(sp *space, p lockns.Place) error {
 
 // extendLock gives a lock a new end.
 func (t *tx) extendLock(sp *space, l lockns.Lock) error {
-	var timeout any
-	if !l.ExpiresAt.IsZero() {
-		timeout = micros(l.ExpiresAt)
-	}
-	n, err := t.exec(`UPDATE resource_locks SET timeout_at = ?1 WHERE id = ?2 AND timeout_at IS NOT ?1`, timeout, l.ID)
+	n, err := t.exec(`UPDATE resource_locks SET timeout_at = ?1 WHERE id = ?2 AND timeout_at IS NOT ?1`, nullMicros(l.ExpiresAt), l.ID)
 	if n > 0 {
 		sp.relocks = true
 	}

@@ -49,13 +49,10 @@ func (t *tx) move(from, to Target, noOverwrite bool, c Claim) (created bool, err
 	if renamed && src.node.Name == to.Path.Base() || !renamed && overlap(src, dst) {
 		return false, ErrIntoItself
 	}
-	touches := []touch{src.membership(), src.deep(), dst.membership()}
 	if renamed {
 		dst.node = nil // another spelling of the source's own name
-	} else {
-		touches = append(touches, replacing(dst)...)
 	}
-	cred, err := t.permit(c, touches...)
+	cred, err := t.permit(c, append([]touch{src.membership(), src.deep()}, replacing(dst)...)...)
 	if err != nil {
 		return false, err
 	}

@@ -215,9 +215,7 @@ func (t *tx) roots(sp *space, n int) ([]lockns.ProjectedRoot, error) {
 		var end sql.NullInt64
 		root := &r.Place.Root
 		err := scan((*string)(&root.Kind), &root.ID, &r.Place.Ancestry, (*string)(&r.Depth), (*string)(&r.Mode), &end)
-		if end.Valid {
-			r.ExpiresAt = fromMicros(end.Int64)
-		}
+		r.ExpiresAt = fromNull(end)
 		roots = append(roots, r)
 		return err
 	})

@@ -43,9 +43,8 @@ func (sp *space) rootPlace() lockns.Place { return lockns.RootPlace(sp.root) }
 // transaction and may run more than once, so it must not have effects outside
 // the transaction but through its own results, set anew each time.
 //
-// The order is the contract's: the namespace rows in key order, the user's row,
-// storage usage, resources root-first, lock rows, the caller's claim, the
-// rules, the writes, the generation.
+// The order is that of the package comment: the namespace rows in key order come
+// first, the writes after the claim and the rules, the generation last.
 func (s *Store) update(ctx context.Context, spaces []lockns.Workspace, fn func(*tx) error) error {
 	if err := s.at(ctx, Queued); err != nil {
 		return err
@@ -228,6 +227,22 @@ func (t *tx) each(query string, args []any, fn func(scan func(...any) error) err
 func micros(t time.Time) int64 { return t.UnixMicro() }
 
 func fromMicros(us int64) time.Time { return time.UnixMicro(us).UTC() }
+
+// nullMicros and fromNull do the same for a time that may be missing, the zero
+// time and NULL.
+func nullMicros(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return micros(t)
+}
+
+func fromNull(us sql.NullInt64) time.Time {
+	if !us.Valid {
+		return time.Time{}
+	}
+	return fromMicros(us.Int64)
+}
 
 func btoi(b bool) int64 {
 	if b {

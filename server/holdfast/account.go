@@ -84,10 +84,11 @@ func (c *accountListCmd) Run(storage server.Storage, std *streams) error {
 				names = append(names, u.Name)
 			}
 		}
+		places := &placeNames{st: st}
 		table := tabwriter.NewWriter(std.out, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(table, "USER\tFOR\tOPENS\tMAY\tLAST USED\tENDS")
 		for _, name := range names {
-			if err := listAccounts(ctx, st, name, table); err != nil {
+			if err := listAccounts(ctx, places, name, table); err != nil {
 				return err
 			}
 		}
@@ -95,12 +96,11 @@ func (c *accountListCmd) Run(storage server.Storage, std *streams) error {
 	})
 }
 
-func listAccounts(ctx context.Context, st *store.Store, user string, table *tabwriter.Writer) error {
-	accounts, err := st.Accounts(ctx, user)
+func listAccounts(ctx context.Context, places *placeNames, user string, table *tabwriter.Writer) error {
+	accounts, err := places.st.Accounts(ctx, user)
 	if err != nil {
 		return person{user}.explain(err)
 	}
-	places := &placeNames{st: st}
 	for _, a := range accounts {
 		opens, err := accountScope(ctx, places, a)
 		if err != nil {
