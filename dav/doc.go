@@ -7,11 +7,12 @@
 // [Handler.Serve] makes a request value of the *http.Request and its principal.
 // locate finds the mount that its URL is in and the path below it; admit parses
 // what the headers say and refuses what the rest relies on not to see, and
-// whatever would change what the principal may only read. The method's handler then calls one operation of the store and hands it
-// the request as its store.Claim: the If header and the preconditions of RFC
-// 9110 are decided inside the store's transaction, by Prove and Precondition.
-// Identity, workspace and path are fields of the request. Nothing travels
-// through a context.
+// whatever would change what the principal may only read. The method's handler
+// then calls one operation of the store and hands it the request as its
+// store.Claim: the If header and the preconditions of RFC 9110 are decided
+// inside the store's transaction, by Prove and Precondition. Identity,
+// workspace and path are fields of the request. Nothing travels through a
+// context.
 //
 // Handlers return errors. failureOf is the one table from errors to statuses,
 // writeFailure the one writer of them: a DAV:error document with the

@@ -115,7 +115,7 @@ func (m *mount) lockRoot(l lockns.Lock) string {
 
 // pathOf is where a lock's root is below the mount's. A lock keeps the names
 // that led to it from the workspace root; how many of them lie below the mount
-// is told by ids, since a folder above may have another name by now.
+// is told by ids, since the names above may be spelled otherwise by now.
 func (m *mount) pathOf(l lockns.Lock) (path store.Path, inside bool) {
 	path = store.ParsePath(l.Path)
 	if m.base == 0 {

@@ -8,13 +8,17 @@
 // transaction, in one order:
 //
 //	namespace rows of the workspaces, in key order
-//	user row, storage usage
-//	ancestors root-first, then the resource
-//	lock rows
-//	the caller's Claim, the lock rules, the claim's other preconditions
+//	ancestors root-first, then the resource; storage usage where content comes
+//	the caller's Claim
+//	the user, the app password, the role in the team
+//	lock rows, the lock rules, the claim's other preconditions
 //	the writes
 //	generation + 1 if lock rows changed, tree_version + 1 if the tree did
 //	commit, then what may fail without harm
+//
+// SQLite has one writer, so that beyond the namespaces the order of what is read
+// decides nothing. An engine that locks rows as they are read must take those of
+// the user and the usage before the path, and lock rows before the claim is asked.
 //
 // The clock is read once a transaction; SQL never asks it. The functions may
 // run more than once, so they set their results anew each time.
