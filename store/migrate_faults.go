@@ -78,6 +78,17 @@ func checkTeamsDown(m *migration) error {
 	)
 }
 
+// checkClientsDown refuses while there is what clients gave and migration 4 has
+// no place for. The changes only tell what sync tokens mean, and clients list
+// anew without them.
+func checkClientsDown(m *migration) error {
+	return m.refuse(
+		`SELECT 'blob ' || id || ' has checksums' FROM blobs WHERE checksums IS NOT NULL`,
+		`SELECT 'account ' || id || ' of user ' || user_id || ' has a digest' FROM accounts WHERE ha1_md5 IS NOT NULL OR ha1_sha256 IS NOT NULL`,
+		`SELECT 'upload ' || name || ' of user ' || user_id || ' would be lost' FROM uploads`,
+	)
+}
+
 // maxFaults is how many faults an error names at most.
 const maxFaults = 100
 

@@ -17,6 +17,7 @@ var steps = []struct {
 	{"lock namespaces", step{checkNamespaces, upNamespaces}, step{checkNamespacesDown, downNamespaces}},
 	{"content, properties, accounts", step{checkContent, upContent}, step{checkContentDown, downContent}},
 	{"teams, app passwords, versions, named locks, audit", step{checkTeams, upTeams}, step{checkTeamsDown, downTeams}},
+	{"changes, checksums, digest, uploads", step{nothing, upClients}, step{checkClientsDown, downClients}},
 }
 
 func nothing(*migration) error { return nil }
@@ -79,6 +80,9 @@ func upTeams(m *migration) error {
 }
 
 func downTeams(m *migration) error { return m.run("down") }
+
+func upClients(m *migration) error   { return m.run("up") }
+func downClients(m *migration) error { return m.run("down") }
 
 // fillKeys fills in name_key, which SQL cannot compute. Rows are read in pages:
 // they are changed between them.

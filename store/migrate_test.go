@@ -48,7 +48,7 @@ func (d *database) up() {
 	d.t.Helper()
 	version, err := store.Migrate(context.Background(), d.url(), true)
 	must(d.t, err)
-	wantEqual(d.t, "version", version, 4)
+	wantEqual(d.t, "version", version, 5)
 }
 
 func (d *database) down() (int64, error) {
@@ -157,7 +157,7 @@ func TestUpDownUp(t *testing.T) {
 			t.Errorf("migration %+v", m)
 		}
 	}
-	wantEqual(t, "migrations", len(all), 4)
+	wantEqual(t, "migrations", len(all), 5)
 }
 
 // TestRoundTrip: what the v0 model can hold goes up, back and up again without
@@ -186,7 +186,7 @@ func TestRoundTrip(t *testing.T) {
 	wantSlice(t, "next ids that others may get", d.do(`SELECT name FROM sqlite_sequence WHERE seq < CASE name WHEN 'folders' THEN 99 WHEN 'files' THEN 98 WHEN 'resource_locks' THEN 97 ELSE 5 END`), nil)
 	d.up()
 	wantSlice(t, "rows up again", d.model(), up)
-	for version := int64(3); version > 0; version-- {
+	for version := int64(4); version > 0; version-- {
 		d.downTo(version)
 		d.up()
 		wantSlice(t, fmt.Sprintf("rows up again from %d", version), d.model(), up)

@@ -12,7 +12,7 @@ CREATE TABLE accounts (
     read_only      INTEGER NOT NULL CHECK (read_only IN (0, 1)),
     expires_at     INTEGER NULL,
     last_used_at   INTEGER NULL,
-    created_at     INTEGER NOT NULL,
+    created_at     INTEGER NOT NULL, ha1_md5 TEXT NULL, ha1_sha256 TEXT NULL,
     UNIQUE (user_id, name),
     CHECK ((scope = 'team') = (team_id IS NOT NULL)),
     CHECK (scope <> 'all' OR root_folder_id IS NULL)
@@ -52,9 +52,23 @@ CREATE TABLE blobs (
     sha256     BLOB NOT NULL,
     refs       INTEGER NOT NULL CHECK (refs >= 0),
     created_at INTEGER NOT NULL
-) STRICT;
+, checksums TEXT NULL) STRICT;
 
 CREATE UNIQUE INDEX blobs_object ON blobs (object_key) WHERE object_key IS NOT NULL;
+
+CREATE TABLE changes (
+    id           INTEGER PRIMARY KEY AUTOINCREMENT,
+    namespace_id INTEGER NOT NULL,
+    folder_id    INTEGER NOT NULL,
+    name         TEXT NOT NULL,
+    name_key     TEXT NOT NULL,
+    is_folder    INTEGER NOT NULL CHECK (is_folder IN (0, 1)),
+    at           INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX changes_at ON changes (at);
+
+CREATE INDEX changes_folder ON changes (folder_id, id);
 
 CREATE TABLE file_versions (
     id           INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -122,7 +136,7 @@ CREATE INDEX garbage_dropped ON garbage (dropped_at);
 CREATE TABLE instance (
     id   INTEGER PRIMARY KEY CHECK (id = 1),
     uuid TEXT NOT NULL
-) STRICT;
+, changes_pruned INTEGER NOT NULL DEFAULT 0, digest INTEGER NOT NULL DEFAULT 0 CHECK (digest IN (0, 1))) STRICT;
 
 CREATE TABLE named_locks (
     id         INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -225,6 +239,30 @@ CREATE TABLE teams (
 ) STRICT;
 
 CREATE UNIQUE INDEX teams_name ON teams (name_key);
+
+CREATE TABLE upload_chunks (
+    id         INTEGER PRIMARY KEY AUTOINCREMENT,
+    upload_id  INTEGER NOT NULL REFERENCES uploads (id),
+    name       TEXT NOT NULL,
+    blob_id    INTEGER NOT NULL REFERENCES blobs (id),
+    size       INTEGER NOT NULL CHECK (size >= 0),
+    created_at INTEGER NOT NULL,
+    UNIQUE (upload_id, name)
+) STRICT;
+
+CREATE INDEX upload_chunks_blob ON upload_chunks (blob_id);
+
+CREATE TABLE uploads (
+    id         INTEGER PRIMARY KEY AUTOINCREMENT,
+    user_id    INTEGER NOT NULL REFERENCES users (id),
+    name       TEXT NOT NULL,
+    bytes      INTEGER NOT NULL DEFAULT 0 CHECK (bytes >= 0),
+    expires_at INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    UNIQUE (user_id, name)
+) STRICT;
+
+CREATE INDEX uploads_expires ON uploads (expires_at);
 
 CREATE TABLE users (
     id            INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -1,0 +1,8 @@
+DROP TABLE upload_chunks;
+DROP TABLE uploads;
+ALTER TABLE accounts DROP COLUMN ha1_sha256;
+ALTER TABLE accounts DROP COLUMN ha1_md5;
+ALTER TABLE blobs DROP COLUMN checksums;
+ALTER TABLE instance DROP COLUMN digest;
+ALTER TABLE instance DROP COLUMN changes_pruned;
+DROP TABLE changes;

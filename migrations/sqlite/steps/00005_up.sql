@@ -1,0 +1,57 @@
+-- What changed in a folder: a row whenever a member came, went, or got another
+-- content, other properties or another name. The id orders them and is what a
+-- sync token says (RFC 6578). Whether the member is there now is asked of files
+-- and folders. Rows age out; a folder that is gone needs none, since ids are
+-- never reused, and there is no foreign key for it.
+CREATE TABLE changes (
+    id           INTEGER PRIMARY KEY AUTOINCREMENT,
+    namespace_id INTEGER NOT NULL,
+    folder_id    INTEGER NOT NULL,
+    name         TEXT NOT NULL,
+    name_key     TEXT NOT NULL,
+    is_folder    INTEGER NOT NULL CHECK (is_folder IN (0, 1)),
+    at           INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX changes_folder ON changes (folder_id, id);
+CREATE INDEX changes_at ON changes (at);
+
+-- changes_pruned is the highest id of changes that aged out: a sync token from
+-- before it is of no use. digest: HA1 values are kept.
+ALTER TABLE instance ADD COLUMN changes_pruned INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE instance ADD COLUMN digest INTEGER NOT NULL DEFAULT 0 CHECK (digest IN (0, 1));
+
+-- Checksums of the content that a client named and the server found right,
+-- "ALGORITHM:HEX" with blanks between. SHA-256 has a column of its own.
+ALTER TABLE blobs ADD COLUMN checksums TEXT NULL;
+
+-- What a Digest login (RFC 7616) is compared with, hex. Only while it is served.
+ALTER TABLE accounts ADD COLUMN ha1_md5 TEXT NULL;
+ALTER TABLE accounts ADD COLUMN ha1_sha256 TEXT NULL;
+
+-- Files that a user sends in pieces. The pieces become one file by a last
+-- request, or go at expires_at, which each piece moves. bytes is what they take
+-- of the storage of the user's workspace.
+CREATE TABLE uploads (
+    id         INTEGER PRIMARY KEY AUTOINCREMENT,
+    user_id    INTEGER NOT NULL REFERENCES users (id),
+    name       TEXT NOT NULL,
+    bytes      INTEGER NOT NULL DEFAULT 0 CHECK (bytes >= 0),
+    expires_at INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    UNIQUE (user_id, name)
+) STRICT;
+
+CREATE INDEX uploads_expires ON uploads (expires_at);
+
+CREATE TABLE upload_chunks (
+    id         INTEGER PRIMARY KEY AUTOINCREMENT,
+    upload_id  INTEGER NOT NULL REFERENCES uploads (id),
+    name       TEXT NOT NULL,
+    blob_id    INTEGER NOT NULL REFERENCES blobs (id),
+    size       INTEGER NOT NULL CHECK (size >= 0),
+    created_at INTEGER NOT NULL,
+    UNIQUE (upload_id, name)
+) STRICT;
+
+CREATE INDEX upload_chunks_blob ON upload_chunks (blob_id);
