@@ -177,7 +177,7 @@ func (s *session) Copy(ctx context.Context, _, _ string, _ *webdav.CopyOptions) 
 
 // Move implements webdav.FileSystem.
 func (s *session) Move(ctx context.Context, _, _ string, _ *webdav.MoveOptions) (bool, error) {
-	created, err := s.store().Move(ctx, s.q.target(), s.q.dest.target(), !s.q.overwrite, s.q)
+	created, err := s.store().Move(ctx, s.q.target(), s.q.dest.target(), store.MoveOptions{NoOverwrite: !s.q.overwrite}, s.q)
 	if err != nil {
 		return false, s.fail(err)
 	}

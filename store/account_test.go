@@ -190,10 +190,10 @@ func TestAccountRoot(t *testing.T) {
 		see(t, "/ /f")
 	})
 	t.Run("opens nothing in another workspace", func(t *testing.T) {
-		_, err := f.Move(t.Context(), f.at("/x/d/new"), at(bob, "/taken"), false, f.me())
+		_, err := f.Move(t.Context(), f.at("/x/d/new"), at(bob, "/taken"), store.MoveOptions{}, f.me())
 		must(t, err)
 		blind(t)
-		_, err = f.Move(t.Context(), at(bob, "/taken"), f.at("/back"), false, f.me())
+		_, err = f.Move(t.Context(), at(bob, "/taken"), f.at("/back"), store.MoveOptions{}, f.me())
 		must(t, err)
 		see(t, "/ /f")
 	})

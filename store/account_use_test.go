@@ -39,7 +39,7 @@ var accountChanges = map[string]func(f *fixture, token string, c store.Claim) er
 	},
 	"a removal": func(f *fixture, _ string, c store.Claim) error { return f.Remove(f.t.Context(), f.at("/d"), c) },
 	"a move": func(f *fixture, _ string, c store.Claim) error {
-		_, err := f.Move(f.t.Context(), f.at("/d"), f.at("/f"), false, c)
+		_, err := f.Move(f.t.Context(), f.at("/d"), f.at("/f"), store.MoveOptions{}, c)
 		return err
 	},
 	"a copy": func(f *fixture, _ string, c store.Claim) error {

@@ -17,14 +17,31 @@ type body struct {
 	inline bool
 	data   []byte // when inline
 	object blob.Object
+	sums   string // verified checksums as kept, beside SHA-256
 	// owned: the object was made for this request alone and is removed when
 	// the request surely failed. The shared empty object never is.
 	owned bool
 }
 
 // take reads a body into the database's hands (small ones) or the body store,
-// outside any transaction. room is how many bytes may come, or -1.
+// outside any transaction, and verifies its checksums: after ErrChecksum, as after
+// any error, nothing of it is left. room is how many bytes may come, or -1.
 func (s *Store) take(ctx context.Context, f File, room int64) (*body, error) {
+	var sums *verifier
+	f.Body, sums = verifying(f.Body, f.Checksums)
+	b, err := s.takeAny(ctx, f, room)
+	if err != nil {
+		return nil, err
+	}
+	if b.sums, err = sums.verify(b); err != nil {
+		s.settle(ctx, b, false, err)
+		return nil, err
+	}
+	return b, nil
+}
+
+// takeAny is take without checksums.
+func (s *Store) takeAny(ctx context.Context, f File, room int64) (*body, error) {
 	r := f.Body
 	if room >= 0 {
 		r = &roomReader{r, room}
@@ -125,8 +142,8 @@ func (t *tx) addBlob(b *body) (int64, error) {
 		return t.insert(`INSERT INTO blobs (object_key, size, sha256, refs, created_at) VALUES (?, 0, ?, 1, ?)
 ON CONFLICT (object_key) WHERE object_key IS NOT NULL DO UPDATE SET refs = refs + 1`, blob.EmptyKey, emptySum[:], micros(t.now))
 	}
-	id, err := t.insert(`INSERT INTO blobs (object_key, size, sha256, refs, created_at) VALUES (?, ?, ?, 1, ?)`,
-		null(b.object.Key), b.object.Size, b.object.SHA256[:], micros(t.now))
+	id, err := t.insert(`INSERT INTO blobs (object_key, size, sha256, checksums, refs, created_at) VALUES (?, ?, ?, ?, 1, ?)`,
+		null(b.object.Key), b.object.Size, b.object.SHA256[:], b.checksums(), micros(t.now))
 	if err != nil || !b.inline {
 		return id, err
 	}
@@ -141,13 +158,22 @@ func (t *tx) rewriteBlob(id int64, b *body) (bool, error) {
 	if !b.inline {
 		return false, nil
 	}
-	n, err := t.exec(`UPDATE blobs SET size = ?, sha256 = ?, created_at = ? WHERE id = ? AND refs = 1 AND object_key IS NULL`,
-		b.object.Size, b.object.SHA256[:], micros(t.now), id)
+	n, err := t.exec(`UPDATE blobs SET size = ?, sha256 = ?, checksums = ?, created_at = ? WHERE id = ? AND refs = 1 AND object_key IS NULL`,
+		b.object.Size, b.object.SHA256[:], b.checksums(), micros(t.now), id)
 	if err != nil || n == 0 {
 		return false, err
 	}
 	_, err = t.exec(`UPDATE blob_data SET data = ? WHERE blob_id = ?`, b.bytes(), id)
 	return true, err
+}
+
+// checksums are the verified ones as the database takes them, NULL for none. Those
+// of nothing are known anyway.
+func (b *body) checksums() any {
+	if b.object.Size == 0 {
+		return nil
+	}
+	return null(b.sums)
 }
 
 // bytes is inline content as the database takes it: nil would be NULL.

@@ -15,7 +15,7 @@ func TestCarriedLocks(t *testing.T) {
 		f.mkdir("/d")
 		f.put("/f", "x")
 		deep, l := f.lock("/d", lockns.Infinity).Lock, f.productLock("/f", lockns.Resource)
-		_, err := f.Move(t.Context(), f.at("/f"), f.at("/d/f"), false, with{f.user.ID, []string{deep.Token}})
+		_, err := f.Move(t.Context(), f.at("/f"), f.at("/d/f"), store.MoveOptions{}, with{f.user.ID, []string{deep.Token}})
 		wantLocked(t, err, l.Token)
 	})
 	t.Run("the path shown is the new one however the old was spelled", func(t *testing.T) {
@@ -35,7 +35,7 @@ func TestCarriedLocks(t *testing.T) {
 			f.put(path, "x")
 			claim.tokens = append(claim.tokens, f.wopiLock(path, "v").Token)
 		}
-		_, err := f.Move(t.Context(), f.at("/d"), at(bob, "/d"), false, claim)
+		_, err := f.Move(t.Context(), f.at("/d"), at(bob, "/d"), store.MoveOptions{}, claim)
 		wantError(t, err, store.ErrForeignLock)
 		wantLocked(t, err, claim.tokens...)
 	})
@@ -46,7 +46,7 @@ func TestCarriedLocks(t *testing.T) {
 		here := f.lock("/f", lockns.Resource).Lock
 		there, err := f.Lock(t.Context(), at(bob, "/"), specOf(bob, lockns.Infinity), store.Holder(bob.ID))
 		must(t, err)
-		_, err = f.Move(t.Context(), f.at("/f"), at(bob, "/f"), false, f.me())
+		_, err = f.Move(t.Context(), f.at("/f"), at(bob, "/f"), store.MoveOptions{}, f.me())
 		wantLocked(t, err, here.Token, there.Lock.Token)
 	})
 }

@@ -124,8 +124,8 @@ func TestNamespacesFirst(t *testing.T) {
 			return err
 		},
 		"move there and back": func(c store.Claim) error {
-			_, there := f.Move(t.Context(), f.at("/f"), at(bob, "/f"), false, c)
-			_, back := f.Move(t.Context(), at(bob, "/f"), f.at("/f"), false, c)
+			_, there := f.Move(t.Context(), f.at("/f"), at(bob, "/f"), store.MoveOptions{}, c)
+			_, back := f.Move(t.Context(), at(bob, "/f"), f.at("/f"), store.MoveOptions{}, c)
 			return errors.Join(there, back)
 		},
 		"a forced unlock": func(store.Claim) error {
@@ -199,7 +199,10 @@ func TestExpiredIsInNobodysWay(t *testing.T) {
 		},
 		"PUT":    func(c store.Claim) error { _, _, err := f.Put(t.Context(), f.at("/d/e/f"), file("y"), c); return err },
 		"DELETE": func(c store.Claim) error { return f.Remove(t.Context(), f.at("/d"), c) },
-		"MOVE":   func(c store.Claim) error { _, err := f.Move(t.Context(), f.at("/d"), f.at("/g"), false, c); return err },
+		"MOVE": func(c store.Claim) error {
+			_, err := f.Move(t.Context(), f.at("/d"), f.at("/g"), store.MoveOptions{}, c)
+			return err
+		},
 	}
 	for name, change := range changes {
 		t.Run(name, func(t *testing.T) {

@@ -25,6 +25,9 @@ const (
 type CopyOptions struct {
 	Shallow     bool // a folder without its members (Depth: 0)
 	NoOverwrite bool // ErrExists when the destination exists
+	// Modified is the modification time to give the copy, and nothing below it;
+	// zero is the source's for a file and now for a folder.
+	Modified time.Time
 }
 
 // Copy copies a resource with its dead properties; content is shared, no bytes
@@ -182,6 +185,9 @@ func (t *tx) copyNow(src, dst *spot, o CopyOptions) error {
 	if err != nil {
 		return err
 	}
+	if err := t.setModified(&n, o.Modified); err != nil {
+		return err
+	}
 	if err := t.inherit(dst, src.node, kept, n.Place); err != nil {
 		return err
 	}
@@ -320,7 +326,7 @@ func (t *tx) attach(from, to Target, o CopyOptions, copied Node, root int64, c C
 		return false, err
 	}
 	n, err := t.exec(`UPDATE folders SET parent_id = ?, detached_at = NULL, modified_at = ? WHERE id = ? AND detached_at IS NOT NULL`,
-		dst.parentID, micros(t.now), root)
+		dst.parentID, micros(t.orNow(o.Modified)), root)
 	if err == nil && n != 1 {
 		err = fmt.Errorf("%w: copy was purged while it was built", ErrBusy)
 	}

@@ -133,7 +133,7 @@ func (f *fixture) transferAs(op string, from, to store.Target, noOverwrite bool,
 	if op == "copy" {
 		return f.Copy(f.t.Context(), from, to, store.CopyOptions{NoOverwrite: noOverwrite}, c)
 	}
-	return f.Move(f.t.Context(), from, to, noOverwrite, c)
+	return f.Move(f.t.Context(), from, to, store.MoveOptions{NoOverwrite: noOverwrite}, c)
 }
 
 func TestTransferRefuses(t *testing.T) {
@@ -228,7 +228,7 @@ func TestMoveKeeps(t *testing.T) {
 	f.setProp("/d/f", "b", "2")
 	f.advance(time.Hour)
 	folder, inner := f.stat("/d"), f.stat("/d/f")
-	created, err := f.Move(t.Context(), f.at("/d"), f.at("/other/e"), false, f.me())
+	created, err := f.Move(t.Context(), f.at("/d"), f.at("/other/e"), store.MoveOptions{}, f.me())
 	must(t, err)
 	wantEqual(t, "created", created, true)
 	f.gone("/d")
@@ -274,10 +274,10 @@ func TestTransferLocks(t *testing.T) {
 	t.Run("a move ends the WebDAV locks of its source", func(t *testing.T) {
 		f := setup(t)
 		a, b := f.lock("/src", lockns.Resource), f.lock("/src/f", lockns.Resource)
-		_, err := f.Move(t.Context(), f.at("/src"), f.at("/new"), false, f.me())
+		_, err := f.Move(t.Context(), f.at("/src"), f.at("/new"), store.MoveOptions{}, f.me())
 		wantLocked(t, err, a.Lock.Token, b.Lock.Token)
 		before := f.generation(f.user)
-		_, err = f.Move(t.Context(), f.at("/src"), f.at("/new"), false, with{f.user.ID, []string{a.Lock.Token, b.Lock.Token}})
+		_, err = f.Move(t.Context(), f.at("/src"), f.at("/new"), store.MoveOptions{}, with{f.user.ID, []string{a.Lock.Token, b.Lock.Token}})
 		must(t, err)
 		wantEqual(t, "locks", f.rows("resource_locks"), 0)
 		wantEqual(t, "generation", f.generation(f.user), before+1)
@@ -286,7 +286,7 @@ func TestTransferLocks(t *testing.T) {
 		f := setup(t)
 		f.put("/é", "")
 		l := f.lock("/é", lockns.Resource)
-		_, err := f.Move(t.Context(), f.at("/é"), f.at("/e\u0301"), false, with{f.user.ID, []string{l.Lock.Token}})
+		_, err := f.Move(t.Context(), f.at("/é"), f.at("/e\u0301"), store.MoveOptions{}, with{f.user.ID, []string{l.Lock.Token}})
 		must(t, err)
 		wantEqual(t, "locks", f.rows("resource_locks"), 0)
 	})
@@ -332,11 +332,11 @@ func TestTransferLocks(t *testing.T) {
 	t.Run("both ends need their folder's lock, of any depth", func(t *testing.T) {
 		f := setup(t)
 		a, b := f.lock("/src", lockns.Resource), f.lock("/dst", lockns.Resource)
-		_, err := f.Move(t.Context(), f.at("/src/f"), f.at("/dst/f"), false, f.me())
+		_, err := f.Move(t.Context(), f.at("/src/f"), f.at("/dst/f"), store.MoveOptions{}, f.me())
 		wantLocked(t, err, a.Lock.Token, b.Lock.Token)
 		_, err = f.Copy(t.Context(), f.at("/src/f"), f.at("/dst/f"), store.CopyOptions{}, f.me())
 		wantLocked(t, err, b.Lock.Token)
-		_, err = f.Move(t.Context(), f.at("/src/f"), f.at("/dst/f"), false, with{f.user.ID, []string{a.Lock.Token, b.Lock.Token}})
+		_, err = f.Move(t.Context(), f.at("/src/f"), f.at("/dst/f"), store.MoveOptions{}, with{f.user.ID, []string{a.Lock.Token, b.Lock.Token}})
 		must(t, err)
 	})
 }
@@ -379,7 +379,7 @@ func TestProductLocksMove(t *testing.T) {
 	t.Run("refused where the destination has a lock of its own", func(t *testing.T) {
 		f.put("/taken", "")
 		l := f.lock("/taken", lockns.Resource)
-		_, err := f.Move(t.Context(), f.at("/e/d/f"), f.at("/taken"), false, with{f.user.ID, []string{l.Lock.Token}})
+		_, err := f.Move(t.Context(), f.at("/e/d/f"), f.at("/taken"), store.MoveOptions{}, with{f.user.ID, []string{l.Lock.Token}})
 		wantLocked(t, err, inner.Token)
 		wantEqual(t, "content", f.read("/e/d/f"), "x")
 	})

@@ -48,6 +48,11 @@
 // held before a write becomes one of its versions, in the same transaction, and
 // a file that replaces another takes over its versions.
 //
+// Checksums that a client names are computed while the body passes, and content
+// that has others is not stored. What was verified is kept with the content, so
+// that copies and versions have it too and a change of names, properties or times
+// does not lose it.
+//
 // # Trees
 //
 // A resource is known by id; a path is only how it is found. Names are kept as

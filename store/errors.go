@@ -44,6 +44,8 @@ var (
 	ErrNoSpace = errors.New("store: no space left")
 	// ErrBodySize: a body is longer or shorter than it was said to be.
 	ErrBodySize = errors.New("store: body size differs from the size announced")
+	// ErrChecksum: content is not what its checksum says.
+	ErrChecksum = errors.New("store: content does not match its checksum")
 	// ErrBadLock: no lock can be as it was asked for.
 	ErrBadLock = errors.New("store: bad lock")
 	// ErrNoSuchLock: no active lock of this token covers the path, or none of

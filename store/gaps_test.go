@@ -158,7 +158,7 @@ func gapMounts(t *testing.T) {
 	}
 	changes := func(claim store.Claim) []error {
 		_, _, put := f.Put(t.Context(), whole("/F/a"), file("y"), claim)
-		_, move := f.Move(t.Context(), whole("/F"), whole("/G"), false, claim)
+		_, move := f.Move(t.Context(), whole("/F"), whole("/G"), store.MoveOptions{}, claim)
 		return []error{put, move, f.Remove(t.Context(), whole("/F/a"), claim), f.Remove(t.Context(), scoped("/a"), claim), f.Remove(t.Context(), whole("/F"), claim)}
 	}
 	for _, c := range []struct {
@@ -199,8 +199,8 @@ func gapBypass(t *testing.T) {
 	must(t, err)
 	claim := with{f.user.ID, []string{outer.Token, inner.Token, theirs.Lock.Token}}
 	before := f.state()
-	_, move := f.Move(t.Context(), f.at("/d"), f.at("/moved"), false, claim)
-	_, onto := f.Move(t.Context(), f.at("/other"), f.at("/d"), false, claim)
+	_, move := f.Move(t.Context(), f.at("/d"), f.at("/moved"), store.MoveOptions{}, claim)
+	_, onto := f.Move(t.Context(), f.at("/other"), f.at("/d"), store.MoveOptions{}, claim)
 	_, copied := f.Copy(t.Context(), f.at("/other"), f.at("/d"), store.CopyOptions{}, claim)
 	for _, err := range []error{f.Remove(t.Context(), f.at("/d"), claim), move, onto, copied} {
 		wantLocked(t, err, inner.Token, theirs.Lock.Token)
@@ -239,13 +239,19 @@ func gapEveryChange(t *testing.T) {
 				_, err := f.RestoreVersion(t.Context(), f.at("/f"), f.nth("/f", 0), c)
 				return err
 			},
-			"rename": func(c store.Claim) error { _, err := f.Move(t.Context(), f.at("/f"), f.at("/h"), false, c); return err },
+			"rename": func(c store.Claim) error {
+				_, err := f.Move(t.Context(), f.at("/f"), f.at("/h"), store.MoveOptions{}, c)
+				return err
+			},
 			"delete": func(c store.Claim) error { return f.Remove(t.Context(), f.at("/f"), c) },
 			"overwrite by COPY": func(c store.Claim) error {
 				_, err := f.Copy(t.Context(), f.at("/g"), f.at("/f"), store.CopyOptions{}, c)
 				return err
 			},
-			"overwrite by MOVE": func(c store.Claim) error { _, err := f.Move(t.Context(), f.at("/g"), f.at("/f"), false, c); return err },
+			"overwrite by MOVE": func(c store.Claim) error {
+				_, err := f.Move(t.Context(), f.at("/g"), f.at("/f"), store.MoveOptions{}, c)
+				return err
+			},
 		} {
 			t.Run(name+" under a "+string(origin)+" lock", func(t *testing.T) {
 				wantLocked(t, undone(f, change, store.Holder(0)), out.Lock.Token)
@@ -307,7 +313,7 @@ func gapRelease(t *testing.T) {
 	l := f.productLock("/f", lockns.Resource)
 	n := f.onLocated(func(n int) {
 		if n == 1 {
-			_, err := f.Move(t.Context(), f.at("/f"), at(bob, "/f"), false, f.me())
+			_, err := f.Move(t.Context(), f.at("/f"), at(bob, "/f"), store.MoveOptions{}, f.me())
 			must(t, err)
 		}
 	})

@@ -67,7 +67,7 @@ func (f *fixture) treeGenerations() []generationCase {
 		return func() error { _, err := f.Copy(ctx, f.at(from), f.at(to), store.CopyOptions{}, own()); return err }
 	}
 	move := func(from, to string) func() error {
-		return func() error { _, err := f.Move(ctx, f.at(from), f.at(to), false, own()); return err }
+		return func() error { _, err := f.Move(ctx, f.at(from), f.at(to), store.MoveOptions{}, own()); return err }
 	}
 	remove := func(path string) func() error { return func() error { return f.Remove(ctx, f.at(path), own()) } }
 	return []generationCase{
@@ -154,7 +154,7 @@ func (f *fixture) bothGenerations(bob store.User) []generationCase {
 	ctx := f.t.Context()
 	fresh := func() error { f.put("/both", "x"); return nil }
 	move := func(from, to store.Target, c store.Claim) error {
-		_, err := f.Move(ctx, from, to, false, c)
+		_, err := f.Move(ctx, from, to, store.MoveOptions{}, c)
 		return err
 	}
 	var theirs lockns.Lock

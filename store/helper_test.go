@@ -267,7 +267,7 @@ func (f *fixture) remove(path string) {
 
 func (f *fixture) move(from, to string) {
 	f.t.Helper()
-	_, err := f.Move(f.t.Context(), f.at(from), f.at(to), false, f.me())
+	_, err := f.Move(f.t.Context(), f.at(from), f.at(to), store.MoveOptions{}, f.me())
 	must(f.t, err)
 }
 

@@ -205,7 +205,7 @@ func (t *tx) lock(target Target, spec LockSpec, empty *body, c Claim) (out Locke
 		return out, err
 	}
 	if out.Created = sp.node == nil; out.Created {
-		n, err := t.putFile(sp, empty, "")
+		n, err := t.putFile(sp, empty, File{})
 		if err != nil {
 			return out, err
 		}

@@ -109,7 +109,7 @@ func TestRaceMoveAndUnlock(t *testing.T) {
 		f.put(dir+"/b", "b")
 		moved, other = f.productLock(dir+"/a", lockns.Resource), f.productLock(dir+"/b", lockns.Resource)
 		return func() error {
-				_, err := f.Move(f.t.Context(), f.at(dir+"/a"), f.at(dir+"/c"), false, f.me())
+				_, err := f.Move(f.t.Context(), f.at(dir+"/a"), f.at(dir+"/c"), store.MoveOptions{}, f.me())
 				return err
 			}, func() error {
 				return f.Unlock(f.t.Context(), f.at(dir+"/a"), store.ByOrigin(lockns.Product), f.me())
@@ -177,7 +177,7 @@ func TestRaceRebindAndUnlock(t *testing.T) {
 		f.put(dir+"/other", "other")
 		l, carried = f.lock(dir+"/dst", lockns.Resource).Lock, f.lock(dir+"/other", lockns.Resource).Lock
 		return func() error {
-				_, err := f.Move(f.t.Context(), f.at(dir+"/src"), f.at(dir+"/dst"), false, with{f.user.ID, []string{l.Token}})
+				_, err := f.Move(f.t.Context(), f.at(dir+"/src"), f.at(dir+"/dst"), store.MoveOptions{}, with{f.user.ID, []string{l.Token}})
 				return err
 			}, func() error {
 				return f.Unlock(f.t.Context(), f.at(dir+"/dst"), store.ByToken(l.Token), f.me())

@@ -206,10 +206,13 @@ func TestLockGuards(t *testing.T) {
 		"DELETE of the folder":    func(c store.Claim) error { return f.Remove(ctx, f.at("/d"), c) },
 		"DELETE of the file":      func(c store.Claim) error { return f.Remove(ctx, f.at("/d/f"), c) },
 		"MOVE of the file away": func(c store.Claim) error {
-			_, err := f.Move(ctx, f.at("/d/f"), f.at("/other/f"), false, c)
+			_, err := f.Move(ctx, f.at("/d/f"), f.at("/other/f"), store.MoveOptions{}, c)
 			return err
 		},
-		"MOVE onto the folder": func(c store.Claim) error { _, err := f.Move(ctx, f.at("/other"), f.at("/d"), false, c); return err },
+		"MOVE onto the folder": func(c store.Claim) error {
+			_, err := f.Move(ctx, f.at("/other"), f.at("/d"), store.MoveOptions{}, c)
+			return err
+		},
 		"COPY onto the file": func(c store.Claim) error {
 			_, err := f.Copy(ctx, f.at("/other"), f.at("/d/f"), store.CopyOptions{}, c)
 			return err

@@ -85,6 +85,7 @@ type Want struct {
 	// NamesOnly leaves their XML empty.
 	NamesOnly bool
 	Locks     bool // active locks covering it
+	Checksums bool // checksums of content
 	States    bool // how it is locked, for show
 
 	projection *lockns.Projection // what States come from; nil: the locks themselves
@@ -102,6 +103,9 @@ type Entry struct {
 	Props []Property
 	Locks []lockns.Lock
 	State lockns.State
+	// Checksums of a file: SHA-256, and before it those that were verified when
+	// the content came.
+	Checksums []Checksum
 }
 
 // Depths of a Walk.
@@ -122,6 +126,11 @@ type File struct {
 	// Size is the exact length of Body, or -1 when unknown.
 	Size        int64
 	ContentType string
+	// Modified is the modification time to give the file; zero is now.
+	Modified time.Time
+	// Checksums are what the content must have. They are verified while Body is
+	// read, and kept with the content.
+	Checksums []Checksum
 }
 
 // Role is what a member may do in a team. The strings are stored.

@@ -4,12 +4,21 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"time"
 
 	"holdfast/lockns"
 )
 
 // moveAtOnce is how many members a move between workspaces may take along.
 const moveAtOnce = 10000
+
+// MoveOptions refine Move.
+type MoveOptions struct {
+	NoOverwrite bool // ErrExists when the destination exists
+	// Modified is the modification time to give the resource, and nothing below
+	// it; zero leaves its own.
+	Modified time.Time
+}
 
 // Move gives a resource another place: identity, entity tag, times and
 // properties stay. Inside a workspace it costs the same whatever is below. The
@@ -26,18 +35,18 @@ const moveAtOnce = 10000
 // ErrIntoItself, ErrExists, *lockns.LockedError and the claim's; between
 // workspaces ErrTooMany, ErrQuota, and ErrForeignLock for a lock that cannot
 // leave its workspace.
-func (s *Store) Move(ctx context.Context, from, to Target, noOverwrite bool, c Claim) (created bool, err error) {
+func (s *Store) Move(ctx context.Context, from, to Target, o MoveOptions, c Claim) (created bool, err error) {
 	if err := to.Path.check(); err != nil {
 		return false, err
 	}
 	err = s.update(ctx, []lockns.Workspace{from.Workspace, to.Workspace}, func(t *tx) error {
-		created, err = t.move(from, to, noOverwrite, c)
+		created, err = t.move(from, to, o, c)
 		return err
 	})
 	return created, err
 }
 
-func (t *tx) move(from, to Target, noOverwrite bool, c Claim) (created bool, err error) {
+func (t *tx) move(from, to Target, o MoveOptions, c Claim) (created bool, err error) {
 	src, dst, err := t.ends(from, to)
 	if err != nil {
 		return false, err
@@ -56,17 +65,17 @@ func (t *tx) move(from, to Target, noOverwrite bool, c Claim) (created bool, err
 	if err != nil {
 		return false, err
 	}
-	if err := dst.refuseExisting(noOverwrite); err != nil {
+	if err := dst.refuseExisting(o.NoOverwrite); err != nil {
 		return false, err
 	}
 	if err := t.shallowEnough(src, dst); err != nil {
 		return false, err
 	}
-	return dst.node == nil, t.relocate(src, dst, cred)
+	return dst.node == nil, t.relocate(src, dst, o.Modified, cred)
 }
 
 // relocate does the move that was allowed.
-func (t *tx) relocate(src, dst *spot, cred lockns.Credentials) error {
+func (t *tx) relocate(src, dst *spot, modified time.Time, cred lockns.Credentials) error {
 	n := src.node
 	carried, err := t.takeLocks(src)
 	if err != nil {
@@ -86,6 +95,9 @@ func (t *tx) relocate(src, dst *spot, cred lockns.Credentials) error {
 		}
 	}
 	if err := t.rehang(n, dst); err != nil {
+		return err
+	}
+	if err := t.setModified(n, modified); err != nil {
 		return err
 	}
 	for _, l := range arriving {

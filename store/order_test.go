@@ -93,7 +93,7 @@ func TestTransactionOrder(t *testing.T) {
 			return err
 		},
 		"move to another workspace": func(c store.Claim) error {
-			_, err := f.Move(t.Context(), f.at("/d/moved"), at(bob, "/moved"), false, c)
+			_, err := f.Move(t.Context(), f.at("/d/moved"), at(bob, "/moved"), store.MoveOptions{}, c)
 			return err
 		},
 		"copy from another workspace": func(c store.Claim) error {

@@ -285,7 +285,7 @@ func TestForeignTokens(t *testing.T) {
 				_, _, err := f.Put(t.Context(), f.at(path), file("y"), claim)
 				wantLocked(t, err, l.Token)
 				wantLocked(t, f.Remove(t.Context(), f.at(path), claim), l.Token)
-				_, err = f.Move(t.Context(), f.at(path), f.at("/new"), false, claim)
+				_, err = f.Move(t.Context(), f.at(path), f.at("/new"), store.MoveOptions{}, claim)
 				wantLocked(t, err, l.Token)
 				wantError(t, f.Unlock(t.Context(), f.at(path), store.ByToken(l.Token), claim), store.ErrNoSuchLock)
 			})

@@ -37,13 +37,13 @@ func everything(t *testing.T, f *fixture) {
 		f.setProp(path, "a", "1")
 		remove := prop("b", "")
 		remove.Remove = true
-		_, err := f.PatchProps(ctx, f.at(path), store.Patch{Props: []store.PropOp{remove}, Modified: new(time.Time)}, f.me())
+		_, err := f.PatchProps(ctx, f.at(path), store.Patch{Props: []store.PropOp{remove}, Modified: new(f.now())}, f.me())
 		must(t, err)
 		l := f.lock(path, lockns.Resource)
 		_, err = f.RefreshLock(ctx, f.at(path), store.ByToken(l.Lock.Token), time.Minute, f.me())
 		must(t, err)
 		for _, depth := range []int{store.DepthZero, store.DepthOne, store.DepthInfinity} {
-			must(t, f.Walk(ctx, f.at(path), depth, store.Want{Props: true, Locks: true}, 1000, func(store.Entry) error { return nil }))
+			must(t, f.Walk(ctx, f.at(path), depth, store.Want{Props: true, Locks: true, Checksums: true}, 1000, func(store.Entry) error { return nil }))
 		}
 		must(t, f.Unlock(ctx, f.at(path), store.ByToken(l.Lock.Token), f.me()))
 	}

@@ -79,8 +79,14 @@ func lockStory(t *testing.T, answer func(cache.Key) (*lockns.Projection, error))
 			_, err := f.Copy(ctx, f.at("/g"), f.at("/d/f"), store.CopyOptions{}, c)
 			return err
 		}},
-		{"move", func(c store.Claim) error { _, err := f.Move(ctx, f.at("/d/f"), f.at("/d/h"), false, c); return err }},
-		{"move back", func(c store.Claim) error { _, err := f.Move(ctx, f.at("/d/h"), f.at("/d/f"), false, c); return err }},
+		{"move", func(c store.Claim) error {
+			_, err := f.Move(ctx, f.at("/d/f"), f.at("/d/h"), store.MoveOptions{}, c)
+			return err
+		}},
+		{"move back", func(c store.Claim) error {
+			_, err := f.Move(ctx, f.at("/d/h"), f.at("/d/f"), store.MoveOptions{}, c)
+			return err
+		}},
 		{"put elsewhere", func(c store.Claim) error { _, _, err := f.Put(ctx, f.at("/g"), file("y"), c); return err }},
 		{"lock", func(c store.Claim) error { _, err := f.Lock(ctx, f.at("/d/f"), f.spec(lockns.Resource), c); return err }},
 		{"refresh", func(c store.Claim) error {

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"strings"
+	"time"
 
 	"holdfast/lockns"
 )
@@ -63,8 +64,7 @@ ON CONFLICT (` + o.column + `, namespace, name) WHERE ` + o.column + ` IS NOT NU
 		}
 	}
 	if p.Modified != nil {
-		n.Modified = p.Modified.UTC()
-		if _, err := t.exec(`UPDATE `+o.table+` SET modified_at = ? WHERE id = ?`, micros(n.Modified), o.id); err != nil {
+		if err := t.setModified(n, *p.Modified); err != nil {
 			return err
 		}
 	}
@@ -72,6 +72,17 @@ ON CONFLICT (` + o.column + `, namespace, name) WHERE ` + o.column + ` IS NOT NU
 		return nil
 	}
 	return t.countProps(sp, n, o)
+}
+
+// setModified gives a node a modification time, unless that is zero.
+func (t *tx) setModified(n *Node, modified time.Time) error {
+	if modified.IsZero() {
+		return nil
+	}
+	n.Modified = modified.UTC()
+	o := ownerOf(n)
+	_, err := t.exec(`UPDATE `+o.table+` SET modified_at = ? WHERE id = ?`, micros(n.Modified), o.id)
+	return err
 }
 
 // countProps books what a node's properties take after a change of them.

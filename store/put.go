@@ -15,7 +15,7 @@ import (
 // first byte of the body is read, and decided again in the transaction.
 //
 // Errors: ErrBadName, ErrTooDeep, ErrNoParent, ErrIsFolder, ErrQuota,
-// ErrNoSpace, ErrBodySize, ErrUnavailable, *lockns.LockedError, the claim's, and
+// ErrNoSpace, ErrBodySize, ErrChecksum, ErrUnavailable, *lockns.LockedError, the claim's, and
 // the body reader's, wrapped.
 func (s *Store) Put(ctx context.Context, target Target, f File, c Claim) (n Node, created bool, err error) {
 	if err := target.Path.check(); err != nil {
@@ -43,7 +43,7 @@ func (s *Store) Put(ctx context.Context, target Target, f File, c Claim) (n Node
 				return err
 			}
 			created = sp.node == nil
-			n, err = t.putFile(sp, b, f.ContentType)
+			n, err = t.putFile(sp, b, f)
 			return err
 		})
 	}
@@ -91,11 +91,11 @@ func (t *tx) admitContent(sp *spot, size int64, c Claim) (room int64, err error)
 	return room, nil
 }
 
-// putFile writes the rows of a file's new content.
-func (t *tx) putFile(sp *spot, b *body, contentType string) (Node, error) {
+// putFile writes the rows of a file's new content, which f says the rest of.
+func (t *tx) putFile(sp *spot, b *body, f File) (Node, error) {
 	n := Node{
-		Name: sp.target.Path.Base(), Size: b.object.Size, ContentType: contentType,
-		ETag: etag(uuid.NewString()), Created: t.now, Modified: t.now, namespace: sp.id, parent: sp.parentID,
+		Name: sp.target.Path.Base(), Size: b.object.Size, ContentType: f.ContentType,
+		ETag: etag(uuid.NewString()), Created: t.now, Modified: t.orNow(f.Modified), namespace: sp.id, parent: sp.parentID,
 	}
 	if sp.node != nil {
 		return t.overwrite(sp, n, b)
@@ -105,7 +105,7 @@ func (t *tx) putFile(sp *spot, b *body, contentType string) (Node, error) {
 		return n, err
 	}
 	id, err := t.insert(`INSERT INTO files (namespace_id, folder_id, name, name_key, blob_id, size, version, content_type, created_at, modified_at)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, sp.id, sp.parentID, n.Name, NameKey(n.Name), n.blob, n.Size, n.version(), null(contentType), micros(t.now), micros(t.now))
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, sp.id, sp.parentID, n.Name, NameKey(n.Name), n.blob, n.Size, n.version(), null(n.ContentType), micros(n.Created), micros(n.Modified))
 	if err != nil {
 		return n, err
 	}

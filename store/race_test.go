@@ -212,7 +212,7 @@ func TestRacePutAndMoveOfItsFolder(t *testing.T) {
 				_, _, err := f.Put(f.t.Context(), f.at(dir+"/d/f"), file("new, long enough for an object"), f.me())
 				return err
 			}, func() error {
-				_, err := f.Move(f.t.Context(), f.at(dir+"/d"), f.at(dir+"/e"), false, f.me())
+				_, err := f.Move(f.t.Context(), f.at(dir+"/d"), f.at(dir+"/e"), store.MoveOptions{}, f.me())
 				return err
 			}
 	}, func(t *testing.T, dir string, put, move error) {
@@ -234,7 +234,7 @@ func TestRaceTwoMovesOfOneSource(t *testing.T) {
 		f.put(dir+"/a", "x")
 		to := func(name string) func() error {
 			return func() error {
-				_, err := f.Move(f.t.Context(), f.at(dir+"/a"), f.at(dir+name), false, f.me())
+				_, err := f.Move(f.t.Context(), f.at(dir+"/a"), f.at(dir+name), store.MoveOptions{}, f.me())
 				return err
 			}
 		}

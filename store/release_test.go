@@ -89,7 +89,7 @@ func TestForceUnlockStartsAgain(t *testing.T) {
 	shuttle := func(f *fixture, bob store.User) func(n int) {
 		ends := []store.Target{f.at("/f"), at(bob, "/f")}
 		return func(n int) {
-			_, err := f.Move(f.t.Context(), ends[(n-1)%2], ends[n%2], false, f.me())
+			_, err := f.Move(f.t.Context(), ends[(n-1)%2], ends[n%2], store.MoveOptions{}, f.me())
 			must(f.t, err)
 		}
 	}
@@ -158,7 +158,7 @@ func TestForceUnlockStartsAgain(t *testing.T) {
 		n := f.onLocated(func(n int) {
 			if n == 1 { // MOVE onto a locked file keeps the file's lock
 				must(t, f.Unlock(t.Context(), f.at("/f"), store.ByOrigin(lockns.Product), f.me()))
-				_, err := f.Move(t.Context(), f.at("/f"), f.at("/g"), false, with{f.user.ID, []string{l.Token}})
+				_, err := f.Move(t.Context(), f.at("/f"), f.at("/g"), store.MoveOptions{}, with{f.user.ID, []string{l.Token}})
 				must(t, err)
 			}
 		})

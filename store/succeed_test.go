@@ -142,14 +142,14 @@ func TestVersionsBetweenWorkspaces(t *testing.T) {
 	}
 	t.Run("a file", func(t *testing.T) {
 		f, bob := setup(t)
-		_, err := f.Move(t.Context(), f.at("/f"), at(bob, "/f"), false, f.me())
+		_, err := f.Move(t.Context(), f.at("/f"), at(bob, "/f"), store.MoveOptions{}, f.me())
 		must(t, err)
 		wantEqual(t, "used there", f.used(bob), int64(len("threefourfive")))
 		wantEqual(t, "used here", f.used(f.user), int64(len("one")+len(object("two"))))
 	})
 	t.Run("a tree", func(t *testing.T) {
 		f, bob := setup(t)
-		_, err := f.Move(t.Context(), f.at("/d"), at(bob, "/d"), false, f.me())
+		_, err := f.Move(t.Context(), f.at("/d"), at(bob, "/d"), store.MoveOptions{}, f.me())
 		must(t, err)
 		wantEqual(t, "used there", f.used(bob), int64(len("one")+len(object("two"))))
 		wantEqual(t, "used here", f.used(f.user), int64(len("threefourfive")))
@@ -180,7 +180,7 @@ func TestVersionsBetweenWorkspaces(t *testing.T) {
 		for _, quota := range []int64{after - 1, after} {
 			_, err := f.SetUser(t.Context(), "bob", store.UserPatch{Quota: &quota})
 			must(t, err)
-			_, err = f.Move(t.Context(), f.at("/f"), at(bob, "/f"), false, f.me())
+			_, err = f.Move(t.Context(), f.at("/f"), at(bob, "/f"), store.MoveOptions{}, f.me())
 			if quota < after {
 				wantError(t, err, store.ErrQuota)
 				continue

@@ -320,7 +320,7 @@ func TestNames(t *testing.T) {
 	})
 	t.Run("a move to the other spelling renames", func(t *testing.T) {
 		before := f.stat("/" + decomposed)
-		created, err := f.Move(t.Context(), f.at("/"+decomposed), f.at("/"+composed), true, f.me())
+		created, err := f.Move(t.Context(), f.at("/"+decomposed), f.at("/"+composed), store.MoveOptions{NoOverwrite: true}, f.me())
 		must(t, err)
 		after := f.stat("/" + decomposed)
 		wantEqual(t, "created", created, true)
@@ -328,10 +328,10 @@ func TestNames(t *testing.T) {
 		wantEqual(t, "identity", after.Place, before.Place)
 	})
 	t.Run("a move to the same spelling is refused", func(t *testing.T) {
-		_, err := f.Move(t.Context(), f.at("/"+composed), f.at("/"+composed), false, f.me())
+		_, err := f.Move(t.Context(), f.at("/"+composed), f.at("/"+composed), store.MoveOptions{}, f.me())
 		wantError(t, err, store.ErrIntoItself)
 		// The path reaches it in the other form, the name is what it has.
-		_, err = f.Move(t.Context(), f.at("/"+decomposed), f.at("/"+composed), false, f.me())
+		_, err = f.Move(t.Context(), f.at("/"+decomposed), f.at("/"+composed), store.MoveOptions{}, f.me())
 		wantError(t, err, store.ErrIntoItself)
 	})
 	t.Run("a copy to the other spelling is refused", func(t *testing.T) {

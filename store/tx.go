@@ -228,6 +228,14 @@ func micros(t time.Time) int64 { return t.UnixMicro() }
 
 func fromMicros(us int64) time.Time { return time.UnixMicro(us).UTC() }
 
+// orNow is the time of the transaction unless there is another.
+func (t *tx) orNow(other time.Time) time.Time {
+	if other.IsZero() {
+		return t.now
+	}
+	return other.UTC()
+}
+
 // nullMicros and fromNull do the same for a time that may be missing, the zero
 // time and NULL.
 func nullMicros(t time.Time) any {

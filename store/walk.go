@@ -151,6 +151,11 @@ func (t *tx) entry(sp *space, n *Node, path Path, want Want) (e Entry, err error
 			return e, err
 		}
 	}
+	if want.Checksums {
+		if e.Checksums, err = t.checksums(n); err != nil {
+			return e, err
+		}
+	}
 	var locks []lockns.Lock
 	if want.needsLocks() {
 		if locks, err = t.covering(sp, n.Place); err != nil {
@@ -294,12 +299,17 @@ func (t *tx) batch(sp *space, folder Entry, cur cursor, page []Entry) (_ []Entry
 	return page, last, err
 }
 
-// fill adds what is wanted to a page: one query for properties and one for
-// locks, whatever its length.
+// fill adds what is wanted to a page: one query for properties, one for
+// checksums and one for locks, whatever its length.
 func (t *tx) fill(sp *space, folder Entry, page []Entry, from cursor, to string, want Want) error {
 	id := sp.folderID(&folder.Node)
 	if want.wantsProps() && slices.ContainsFunc(page, func(e Entry) bool { return e.props > 0 }) {
 		if err := t.fillProps(page, id, from, to, want); err != nil {
+			return err
+		}
+	}
+	if want.Checksums && !from.folders {
+		if err := t.fillChecksums(page, id, from, to); err != nil {
 			return err
 		}
 	}

@@ -119,7 +119,7 @@ func TestMoveBetweenWorkspacesLocks(t *testing.T) {
 			l, err := f.Lock(t.Context(), f.at("/d/f"), spec, store.Holder(spec.Holder))
 			must(t, err)
 			before := [2]int64{f.generation(f.user), f.generation(bob)}
-			_, err = f.Move(t.Context(), f.at("/d"), at(bob, "/new"), false, opensAll{f.user.ID, l.Lock.Token})
+			_, err = f.Move(t.Context(), f.at("/d"), at(bob, "/new"), store.MoveOptions{}, opensAll{f.user.ID, l.Lock.Token})
 			if c.foreign || c.byOther {
 				wantEqual(t, "is ErrForeignLock", errors.Is(err, store.ErrForeignLock), c.foreign)
 				wantLocked(t, err, l.Lock.Token)
@@ -162,9 +162,9 @@ func TestWOPILockMovesInside(t *testing.T) {
 	spec.Origin, spec.Holder = lockns.WOPI, 0
 	l, err := f.Lock(t.Context(), f.at("/f"), spec, f.me())
 	must(t, err)
-	_, err = f.Move(t.Context(), f.at("/f"), f.at("/g"), false, f.me())
+	_, err = f.Move(t.Context(), f.at("/f"), f.at("/g"), store.MoveOptions{}, f.me())
 	wantLocked(t, err, l.Lock.Token)
-	_, err = f.Move(t.Context(), f.at("/f"), f.at("/g"), false, opensAll{f.user.ID, l.Lock.Token})
+	_, err = f.Move(t.Context(), f.at("/f"), f.at("/g"), store.MoveOptions{}, opensAll{f.user.ID, l.Lock.Token})
 	must(t, err)
 	wantSlice(t, "locks", f.tokens("/g"), []string{l.Lock.Token})
 }
@@ -176,11 +176,11 @@ func TestMoveBetweenWorkspacesTooMany(t *testing.T) {
 	f.mkdir("/d")
 	f.fill("/d", 10_000)
 	f.mkdir("/d/one-more")
-	_, err := f.Move(t.Context(), f.at("/d"), at(bob, "/d"), false, f.me())
+	_, err := f.Move(t.Context(), f.at("/d"), at(bob, "/d"), store.MoveOptions{}, f.me())
 	wantError(t, err, store.ErrTooMany)
 	f.move("/d", "/e") // inside its workspace there is no limit
 	f.remove("/e/one-more")
-	_, err = f.Move(t.Context(), f.at("/e"), at(bob, "/d"), false, f.me())
+	_, err = f.Move(t.Context(), f.at("/e"), at(bob, "/d"), store.MoveOptions{}, f.me())
 	must(t, err)
 	wantEqual(t, "files there", f.number(`SELECT count(*) FROM files f JOIN resource_lock_namespaces n ON n.id = f.namespace_id WHERE n.workspace_id = ?`, bob.ID), 10_000)
 }
@@ -196,11 +196,11 @@ func TestTwoWorkspacesAtOnce(t *testing.T) {
 	f.SetHook(store.Barrier(store.Queued, 2))
 	errs := together(
 		func() error {
-			_, err := f.Move(t.Context(), f.at("/f"), at(bob, "/from-ada"), false, f.me())
+			_, err := f.Move(t.Context(), f.at("/f"), at(bob, "/from-ada"), store.MoveOptions{}, f.me())
 			return err
 		},
 		func() error {
-			_, err := f.Move(t.Context(), at(bob, "/f"), f.at("/from-bob"), false, f.me())
+			_, err := f.Move(t.Context(), at(bob, "/f"), f.at("/from-bob"), store.MoveOptions{}, f.me())
 			return err
 		},
 	)
