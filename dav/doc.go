@@ -24,9 +24,14 @@
 //
 // Options.Prefix is the principal's own mount: their workspace, or the folder of
 // one that their login is limited to. Below Options.TeamsPrefix each of their
-// teams has a mount of its name, in any letter case or normal form. Paths start
-// at the mount's root and reach the store so, with the id of the folder they
-// start at: nothing above it can be named, and wherever it is moved, it is meant.
+// teams has a mount of its name, in any letter case or normal form. The
+// principal's own mount has more URLs: by their name below Options.FilesPrefix, and
+// Options.LegacyPrefix, where clients of ownCloud and Nextcloud look for it. The
+// collections above those only list.
+//
+// Paths start at the mount's root and reach the store so, with the id of the folder
+// they start at: nothing above it can be named, and wherever it is moved, it is
+// meant.
 //
 // A resource may be seen through several mounts, as a member of a team or from a
 // folder on. Locks are of the resource and hold in all of them; each mount shows

@@ -20,6 +20,12 @@ type Options struct {
 	// TeamsPrefix is the URL path, without a final slash, below which each team
 	// of the caller has a mount of its name: "/teams". "" is none.
 	TeamsPrefix string
+	// FilesPrefix is the URL path, without a final slash, below which the
+	// caller's own mount has a second URL, of the caller's name, as clients of
+	// ownCloud and Nextcloud spell it: "/remote.php/dav/files". LegacyPrefix is
+	// what the same was called before it had a name in it: "/remote.php/webdav".
+	// "" is none.
+	FilesPrefix, LegacyPrefix string
 	// Log receives the causes of 5xx answers. Nil discards them.
 	Log *slog.Logger
 	// LockDefault is granted to a LOCK without a usable Timeout, LockMax is
@@ -65,6 +71,8 @@ type Principal struct {
 type Handler struct {
 	opt     Options
 	blocked map[string]bool // by foldName
+	own     []string        // the prefixes of the caller's own mount that have no name in them
+	above   []above         // the collections above their own mount, but for "/"
 }
 
 // New returns a Handler for the options.
@@ -74,6 +82,11 @@ func New(o Options) *Handler {
 	for _, name := range o.BlockedNames {
 		h.blocked[foldName(name)] = true
 	}
+	h.own = append(h.own, o.Prefix)
+	if o.LegacyPrefix != "" {
+		h.own = append(h.own, o.LegacyPrefix)
+	}
+	h.findAbove()
 	return h
 }
 
@@ -94,7 +107,9 @@ func (o Options) withDefaults() Options {
 		o.Now = time.Now
 	}
 	o.Prefix = strings.TrimRight(o.Prefix, "/")
-	o.TeamsPrefix = strings.TrimRight(o.TeamsPrefix, "/")
+	for _, prefix := range []*string{&o.TeamsPrefix, &o.FilesPrefix, &o.LegacyPrefix} {
+		*prefix = strings.TrimRight(*prefix, "/")
+	}
 	return o
 }
 
@@ -117,6 +132,19 @@ func (h *Handler) ServesTeams(r *http.Request) bool {
 	return ok
 }
 
+// ServesRemote is Serves for the mount's further URLs and the collections above
+// them.
+func (h *Handler) ServesRemote(r *http.Request) bool {
+	path := r.URL.EscapedPath()
+	for _, prefix := range []string{h.opt.FilesPrefix, h.opt.LegacyPrefix} {
+		if _, ok := cutPrefix(path, prefix); ok && prefix != "" {
+			return true
+		}
+	}
+	_, ok := h.aboveAt(path)
+	return ok
+}
+
 // cutTeams takes the prefix of the teams' mounts off an escaped path.
 func (h *Handler) cutTeams(escapedPath string) (rest string, ok bool) {
 	if h.opt.TeamsPrefix == "" {
@@ -125,12 +153,16 @@ func (h *Handler) cutTeams(escapedPath string) (rest string, ok bool) {
 	return cutPrefix(escapedPath, h.opt.TeamsPrefix)
 }
 
-// Serve answers a request for a URL that Serves or ServesTeams is true of. The
-// caller has authenticated the principal.
+// Serve answers a request for a URL that Serves, ServesTeams or ServesRemote is
+// true of. The caller has authenticated the principal.
 func (h *Handler) Serve(w http.ResponseWriter, r *http.Request, p Principal) {
 	q := &request{h: h, r: r, principal: p}
 	if q.isTeamsURL() {
 		q.serveMadeUp(w, (*request).listTeams)
+		return
+	}
+	if a, ok := h.aboveAt(r.URL.EscapedPath()); ok {
+		q.serveMadeUp(w, a.list)
 		return
 	}
 	if err := q.serve(w); err != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 
 	"holdfast/lockns"
@@ -42,12 +43,53 @@ func (q *request) hasTeams() bool {
 }
 
 // ownMount is the mount of Options.Prefix.
-func (q *request) ownMount() *mount {
-	if q.own == nil {
-		q.own = q.newMount(q.h.opt.Prefix, q.principal.Name, q.principal.Workspace)
-		q.own.base = q.principal.Base
+func (q *request) ownMount() *mount { return q.ownMountAt(q.h.opt.Prefix) }
+
+// ownMountAt is the principal's own mount under one of its prefixes.
+func (q *request) ownMountAt(prefix string) *mount {
+	if m := q.own[prefix]; m != nil {
+		return m
 	}
-	return q.own
+	m := q.newMount(prefix, q.principal.Name, q.principal.Workspace)
+	m.base = q.principal.Base
+	if q.own == nil {
+		q.own = map[string]*mount{}
+	}
+	q.own[prefix] = m
+	return m
+}
+
+// resolveOwn is resolve for the URLs of the principal's own mount; ok is false
+// when the path is none of them.
+func (q *request) resolveOwn(escapedPath string) (loc location, ok bool, err error) {
+	for _, prefix := range q.h.own {
+		if rest, ok := cutPrefix(escapedPath, prefix); ok {
+			loc, err = q.ownMountAt(prefix).at(rest)
+			return loc, true, err
+		}
+	}
+	segment, rest, ok := q.cutOwn(escapedPath, q.h.opt.FilesPrefix)
+	if !ok {
+		return location{}, false, nil
+	}
+	loc, err = q.ownMountAt(q.h.opt.FilesPrefix + "/" + segment).at(rest)
+	return loc, true, err
+}
+
+// cutOwn takes a prefix, and behind it the principal's own name in any letter
+// case, off an escaped path. ok is false when that is not how it begins. segment
+// is the name as spelled.
+func (q *request) cutOwn(escapedPath, prefix string) (segment, rest string, ok bool) {
+	rest, ok = cutPrefix(escapedPath, prefix)
+	if !ok || prefix == "" {
+		return "", "", false
+	}
+	segment, rest, _ = cutSegment(rest)
+	name, ok := percentDecode(segment)
+	if !ok || !strings.EqualFold(name, q.principal.Name) {
+		return "", "", false
+	}
+	return spell(segment, name), rest, true
 }
 
 // teamMounts are the mounts of all teams of the principal, spelled as the teams.
@@ -108,8 +150,8 @@ func (q *request) newMount(prefix, name string, ws lockns.Workspace) *mount {
 // mounts, to the zero location when it is in none. Errors are those of splitPath
 // and of looking up a team.
 func (q *request) resolve(escapedPath string) (location, error) {
-	if rest, ok := cutPrefix(escapedPath, q.h.opt.Prefix); ok {
-		return q.ownMount().at(rest)
+	if loc, ok, err := q.resolveOwn(escapedPath); ok {
+		return loc, err
 	}
 	rest, ok := q.h.cutTeams(escapedPath)
 	if !ok || !q.hasTeams() {

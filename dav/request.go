@@ -16,7 +16,7 @@ type request struct {
 	h         *Handler
 	r         *http.Request
 	principal Principal
-	own       *mount            // the principal's own, once it was asked for
+	own       map[string]*mount // the principal's own, by prefix, once asked for
 	teams     map[string]*mount // those looked up, by name; nil for no team of theirs
 
 	location           // of the Request-URI

@@ -59,6 +59,8 @@ func newRow(t testing.TB, s *server) row {
 	r := row{space: s.newSpace(t), vars: map[string]string{}}
 	r.vars["H"] = s.http.URL
 	r.vars["B"] = r.base()
+	r.vars["ME"], r.vars["ROW"] = r.alice.Name, r.row
+	r.vars["F"] = "/remote.php/dav/files/" + r.alice.Name
 	return r
 }
 

@@ -115,3 +115,35 @@ func TestViewersAccount(t *testing.T) {
 	must(s.store.SetMember(t.Context(), "crew", "bob", store.Viewer, store.Actor{}))
 	wants(http.StatusForbidden, false)
 }
+
+// TestRemoteMounts: the own mount's other URLs have the door of the mount, and a
+// name for whoever came without one.
+func TestRemoteMounts(t *testing.T) {
+	s, _ := assembled(t, func(cfg *Config) { cfg.Anonymous = true })
+	send := func(method, target string) int {
+		r := httptest.NewRequest(method, target, strings.NewReader("f"))
+		r.Host = "localhost"
+		w := httptest.NewRecorder()
+		s.http.Handler.ServeHTTP(w, r)
+		return w.Code
+	}
+	for _, c := range []struct {
+		method, target string
+		want           int
+	}{
+		{"PUT", "/remote.php/dav/files/anonymous/f", http.StatusCreated},
+		{"GET", "/dav/f", http.StatusOK},
+		{"GET", "/remote.php/webdav/f", http.StatusOK},
+		{"OPTIONS", "/remote.php/", http.StatusOK},
+		{"GET", "/remote.php/dav/files/admin/f", http.StatusNotFound},
+		{"GET", "/remote.php/none", http.StatusUnauthorized}, // no door
+	} {
+		if got := send(c.method, c.target); got != c.want {
+			t.Errorf("%s %s: status %d, want %d", c.method, c.target, got, c.want)
+		}
+	}
+	s, _ = assembled(t, nil)
+	if got := send("GET", "/remote.php/dav/files/anonymous/f"); got != http.StatusUnauthorized {
+		t.Errorf("without --anonymous: status %d", got)
+	}
+}

@@ -15,10 +15,13 @@ import (
 	"holdfast/store"
 )
 
-// Where the caller's workspace and those of their teams are mounted.
+// Where the caller's workspace and those of their teams are mounted, and where
+// clients of ownCloud and Nextcloud look for the caller's.
 const (
-	davPrefix   = "/dav"
-	teamsPrefix = "/teams"
+	davPrefix    = "/dav"
+	teamsPrefix  = "/teams"
+	filesPrefix  = "/remote.php/dav/files"
+	legacyPrefix = "/remote.php/webdav"
 )
 
 // readyTimeout bounds how long /readyz waits for database and objects, readyEvery
@@ -36,6 +39,7 @@ func (s *Server) routes() http.Handler {
 	router := mux.NewRouter().SkipClean(true).UseEncodedPath()
 	router.MatcherFunc(when(s.dav.Serves)).Handler(s.loginOrAnonymous(s.dav.Serve))
 	router.MatcherFunc(when(s.dav.ServesTeams)).Handler(s.login(s.dav.Serve))
+	router.MatcherFunc(when(s.dav.ServesRemote)).Handler(s.loginOrAnonymous(s.dav.Serve))
 	router.Path("/").Handler(s.loginOrAnonymous(s.root))
 	router.PathPrefix("/principals/").Handler(s.login(s.dav.ServePrincipal))
 	router.Path("/healthz").HandlerFunc(s.healthz)

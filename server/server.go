@@ -86,6 +86,8 @@ func (s *Server) assemble() {
 		Store:        s.store,
 		Prefix:       davPrefix,
 		TeamsPrefix:  teamsPrefix,
+		FilesPrefix:  filesPrefix,
+		LegacyPrefix: legacyPrefix,
 		Log:          s.log,
 		LockDefault:  time.Duration(s.cfg.LockDefault),
 		LockMax:      time.Duration(s.cfg.LockMax),
