@@ -214,6 +214,9 @@ var allMethods = []string{
 	"COPY", "MOVE", "MKCOL", "PROPFIND", "PROPPATCH", "LOCK", "UNLOCK",
 }
 
+// Methods lists the methods that some resource has.
+func Methods() []string { return slices.Clone(allMethods) }
+
 // refusedMethods are registered methods that no resource here has, so that 405
 // is the answer and not 501 (RFC 9110 section 9.1).
 var refusedMethods = []string{http.MethodPost, http.MethodPatch, http.MethodTrace, http.MethodConnect, "REPORT", "SEARCH"}

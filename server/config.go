@@ -41,9 +41,12 @@ type Config struct {
 	Cache         Secret   `help:"Where what is shown of locks is kept: memory: or redis://[:PASS@]HOST:PORT/DB (default: ${default})." default:"memory:" env:"HOLDFAST_CACHE" placeholder:"URL"`
 	AdminUser     string   `help:"Administrator to create on the first start, while there are no users, with HOLDFAST_ADMIN_PASSWORD or a password printed once (default: ${default})." default:"admin" env:"HOLDFAST_ADMIN_USER" placeholder:"NAME"`
 	Anonymous     bool     `help:"Serve /dav/ without login. Loopback only." env:"HOLDFAST_ANONYMOUS"`
-	Auth          []string `help:"Ways to log in: basic (default: ${default})." default:"basic" env:"HOLDFAST_AUTH" placeholder:"LIST"`
+	Auth          []string `help:"Ways to log in: basic, and for app passwords bearer (default: ${default})." default:"basic" env:"HOLDFAST_AUTH" placeholder:"LIST"`
 	PublicURL     []string `name:"public-url" help:"Origins the server is known under, such as https://dav.example." env:"HOLDFAST_PUBLIC_URL" placeholder:"URL"`
 	TrustedProxy  []string `help:"Addresses or networks that may set X-Forwarded-Proto, -Host and -For." env:"HOLDFAST_TRUSTED_PROXY" placeholder:"CIDR"`
+	TLSCert       string   `name:"tls-cert" help:"Certificate chain to serve HTTPS with, PEM; read again when it changes." env:"HOLDFAST_TLS_CERT" placeholder:"FILE"`
+	TLSKey        string   `name:"tls-key" help:"Private key of --tls-cert, PEM." env:"HOLDFAST_TLS_KEY" placeholder:"FILE"`
+	CORSOrigin    []string `name:"cors-origin" help:"Origins whose web pages and apps may use the server, such as app://obsidian.md (default: none)." env:"HOLDFAST_CORS_ORIGIN" placeholder:"LIST"`
 	Quota         Size     `help:"Storage of a workspace; 0 is no limit (default: ${default})." default:"0" env:"HOLDFAST_QUOTA" placeholder:"SIZE"`
 	LocksPerUser  int      `help:"Active locks of a user; 0 is no limit (default: ${default})." default:"1024" env:"HOLDFAST_LOCKS_PER_USER" placeholder:"N"`
 	LockDefault   Duration `help:"Time of a lock whose client asks for none (default: ${default})." default:"1d" env:"HOLDFAST_LOCK_DEFAULT" placeholder:"TIME"`
@@ -107,6 +110,8 @@ type resolved struct {
 	storage   locations
 	publicURL []origin
 	proxies   []netip.Prefix
+	schemes   []auth.Scheme
+	named     []string // origins of --cors-origin, as browsers spell them
 }
 
 func (c *Config) resolve() (resolved, error) {
@@ -129,7 +134,8 @@ func (c *Config) resolve() (resolved, error) {
 	add("cache", err)
 	add("log-format", oneOf(c.LogFormat, "text", "json"))
 	add("admin-user", CheckLoginName(c.AdminUser))
-	add("auth", checkSchemes(c.Auth))
+	r.schemes, err = parseSchemes(c.Auth)
+	add("auth", err)
 	if c.Anonymous {
 		for _, err := range c.checkAnonymous() {
 			add("anonymous", err)
@@ -153,6 +159,14 @@ func (c *Config) resolve() (resolved, error) {
 		p, err := parsePrefix(text)
 		add("trusted-proxy", err)
 		r.proxies = append(r.proxies, p)
+	}
+	for _, text := range c.CORSOrigin {
+		named, err := parseNamedOrigin(text)
+		add("cors-origin", err)
+		r.named = append(r.named, named)
+	}
+	if (c.TLSCert == "") != (c.TLSKey == "") {
+		errs = append(errs, errors.New("--tls-cert and --tls-key: one needs the other"))
 	}
 	return r, errors.Join(errs...)
 }
@@ -188,6 +202,9 @@ func (c *Config) checkAnonymous() []error {
 	if len(c.PublicURL) > 0 || len(c.TrustedProxy) > 0 {
 		errs = append(errs, errors.New("cannot be combined with --public-url or --trusted-proxy"))
 	}
+	if len(c.CORSOrigin) > 0 {
+		errs = append(errs, errors.New("cannot be combined with --cors-origin: every page of that origin would read and write without a login"))
+	}
 	return errs
 }
 
@@ -214,16 +231,17 @@ func parseCache(text Secret) (*cache.RedisOptions, error) {
 	return &o, nil
 }
 
-func checkSchemes(schemes []string) error {
-	if len(schemes) == 0 {
-		return errors.New("must name at least one way to log in")
+func parseSchemes(texts []string) ([]auth.Scheme, error) {
+	if len(texts) == 0 {
+		return nil, errors.New("must name at least one way to log in")
 	}
-	for _, scheme := range schemes {
-		if err := oneOf(scheme, "basic"); err != nil {
-			return err
+	schemes := make([]auth.Scheme, len(texts))
+	for i, text := range texts {
+		if schemes[i] = auth.Scheme(text); !slices.Contains(auth.Schemes, schemes[i]) {
+			return nil, fmt.Errorf("%q is not one of: %s", text, strings.Trim(fmt.Sprint(auth.Schemes), "[]"))
 		}
 	}
-	return nil
+	return schemes, nil
 }
 
 // CheckLoginName refuses a name that nobody can log in with, in words for whoever

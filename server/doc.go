@@ -10,13 +10,15 @@
 //
 // [Server.handler] is the one place that orders the layers, outermost first:
 //
-//	observe   id, access line, panics; wraps the ResponseWriter once
-//	pace      a body and an answer must move, however long they take
-//	harden    headers that keep stored content from acting in a browser
-//	target    what net/http lets through and nobody may send
-//	guard     who may reach an anonymous server at all
-//	router    path to door; gorilla/mux without cleaning or redirects
-//	login     the door's own: who is this, and may they pass
+//	observe      id, access line, panics; wraps the ResponseWriter once
+//	pace         a body and an answer must move, however long they take
+//	harden       headers that keep stored content from acting in a browser
+//	crossOrigin  headers that let pages of --cors-origin read the answer
+//	target       what net/http lets through and nobody may send
+//	guard        who may reach an anonymous server at all
+//	preflight    a browser's question, answered without a login
+//	router       path to door; gorilla/mux without cleaning or redirects
+//	login        the door's own: who is this, and may they pass
 //
 // Identity is an argument of the door that is called and never a context value:
 // code that forgot to ask for it does not compile.
@@ -27,6 +29,31 @@
 // delivers less than 4 KiB a minute; a raw '#' in the request target. A body
 // that nobody wants is read to its end when at most 256 KiB are left, and the
 // connection lives on; beyond that it is closed after the answer.
+//
+// # Pages of other origins
+//
+// A page may read answers, and send more than a form can, when its origin stands
+// in --cors-origin: each by name, there is no wildcard. A preflight is answered
+// without a login to any origin, and tells one that is not named nothing; OPTIONS
+// otherwise needs a login, for Windows asks for none later.
+//
+// Credentials that a browser keeps are never allowed to such a page: its script
+// brings its own. All other pages can make a browser that remembers a Basic or
+// Digest login send it with what needs no preflight: GET, HEAD, and POST of the
+// forms' types. GET and HEAD change no file, and no resource has POST. What
+// answers POST one day, and whatever takes a cookie, needs a guard of its own.
+// Cross-Origin-Resource-Policy keeps the pages of every other origin from
+// embedding content; it says nothing about what they fetch.
+//
+// An anonymous server has no named origins: their pages would need no login.
+//
+// # TLS
+//
+// --tls-cert and --tls-key serve HTTPS with TLS 1.2 and newer, and HTTP/2 to those
+// who want it. The files are looked at once a second at most, when a connection
+// begins, and read again when they changed; until both fit, the former ones stay.
+// On a connection of HTTP/2 an answer that comes before the end of a large body
+// ends that request alone.
 //
 // # Upkeep
 //

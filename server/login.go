@@ -33,10 +33,6 @@ func (s *Server) loginOrAnonymous(next door) http.Handler {
 
 func (s *Server) admit(next door, identify func(*http.Request) (dav.Principal, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if isPreflight(r) {
-			answerPreflight(w)
-			return
-		}
 		who, err := identify(r)
 		if err != nil {
 			s.refuseLogin(w, r, err)
@@ -81,7 +77,7 @@ func (s *Server) refuseLogin(w http.ResponseWriter, r *http.Request, err error) 
 	var braked *auth.BrakeError
 	switch {
 	case errors.Is(err, auth.ErrCredentials):
-		w.Header().Set("WWW-Authenticate", auth.Challenge)
+		w.Header()["Www-Authenticate"] = s.auth.Challenges()
 		fail(w, http.StatusUnauthorized, "login required")
 	case errors.As(err, &braked):
 		retryAfter(w, braked.Wait)
@@ -103,18 +99,4 @@ func (s *Server) refuseLogin(w http.ResponseWriter, r *http.Request, err error) 
 
 func retryAfter(w http.ResponseWriter, wait time.Duration) {
 	w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
-}
-
-// isPreflight reports whether a browser asks, before the real request and always
-// without credentials, whether a page of another origin may send it (Fetch
-// standard, "CORS-preflight request").
-func isPreflight(r *http.Request) bool {
-	return r.Method == http.MethodOptions && r.Header.Get("Origin") != "" && r.Header.Get("Access-Control-Request-Method") != ""
-}
-
-// answerPreflight allows no other origin: the answer lacks
-// Access-Control-Allow-Origin, and the browser keeps the request.
-func answerPreflight(w http.ResponseWriter) {
-	w.Header().Set("Vary", "Origin, Access-Control-Request-Method, Access-Control-Request-Headers")
-	w.WriteHeader(http.StatusNoContent)
 }

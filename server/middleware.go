@@ -15,10 +15,12 @@ const maxLoggedPath = 1024
 
 // handler puts the layers in order, the outermost last.
 func (s *Server) handler(h http.Handler) http.Handler {
-	h = s.guard(h)   // after target: what it logs and refuses is well-formed
-	h = target(h)    // before any door looks at the path
-	h = harden(h)    // before anything answers, refusals too
-	h = s.observe(h) // sees every answer, recovers every panic, sets the pace
+	h = s.preflight(h)   // before any login, behind everything that refuses
+	h = s.guard(h)       // after target: what it logs and refuses is well-formed
+	h = target(h)        // before any door looks at the path
+	h = s.crossOrigin(h) // before anything answers, refusals too
+	h = harden(h)        // likewise
+	h = s.observe(h)     // sees every answer, recovers every panic, sets the pace
 	return h
 }
 
@@ -28,7 +30,7 @@ func (s *Server) handler(h http.Handler) http.Handler {
 func (s *Server) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(plain http.ResponseWriter, r *http.Request) {
 		start := time.Now()
-		w := &response{ResponseWriter: plain, control: http.NewResponseController(plain), id: rand.Text()[:16]}
+		w := &response{ResponseWriter: plain, control: http.NewResponseController(plain), id: rand.Text()[:16], streams: r.ProtoMajor >= 2}
 		w.Header().Set("X-Request-Id", w.id)
 		r = pace(w, r)
 		defer func() {
@@ -105,7 +107,8 @@ func isProbe(path string) bool { return path == "/healthz" || path == "/readyz" 
 
 // harden keeps what users stored from acting as this server's pages: a browser
 // takes it for what Content-Type says, runs no script of it, and gives it to no
-// other site. Doors with pages of their own set another policy.
+// other site. Doors with pages of their own set another policy. The resource
+// policy is about what pages embed; what they fetch is for crossOrigin to allow.
 func harden(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()

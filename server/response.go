@@ -29,6 +29,9 @@ type response struct {
 	written int64
 	user    string // who logged in, for the access line
 	id      string
+	// streams: the connection carries other requests at the same time (HTTP/2),
+	// and one is ended without the rest.
+	streams bool
 }
 
 // Unwrap lets http.ResponseController reach the connection.
@@ -38,7 +41,7 @@ func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 func (w *response) WriteHeader(status int) {
 	if status >= 200 && w.status == 0 {
 		w.status = status
-		if w.body != nil && !w.body.finish() {
+		if w.body != nil && !w.body.finish() && !w.streams {
 			w.Header().Set("Connection", "close")
 		}
 	}

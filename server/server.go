@@ -33,8 +33,10 @@ type Server struct {
 	dav       *dav.Handler
 	auth      *auth.Authenticator
 	origins   origins
+	named     []string      // origins whose pages may use the server
 	anonymous dav.Principal // whom requests without credentials are, with --anonymous
 	minted    string        // the administrator's password, until it is printed
+	tls       *certificate  // nil without TLS
 	staff     staff
 	readiness readiness
 	listener  net.Listener
@@ -58,9 +60,13 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 		cfg:     cfg,
 		log:     newLogger(&cfg),
 		origins: origins{settings.publicURL, settings.proxies},
+		named:   settings.named,
 		serving: make(chan struct{}),
 	}
 	s.readiness.every = readyEvery
+	if s.tls, err = loadCertificate(&cfg, s.log); err != nil {
+		return nil, err
+	}
 	// First of all: a port that is taken must not cost the first password.
 	s.listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.Addr)
 	if err != nil {
@@ -74,6 +80,7 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 	if err := s.firstStart(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("make first users: %w", err), s.listener.Close(), s.closed())
 	}
+	s.auth = auth.New(st, settings.schemes...)
 	s.assemble()
 	s.startUpkeep(newJanitor(s.log, st, jobs(st, objects, cfg.VersionsAge)))
 	return s, nil
@@ -81,7 +88,6 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 
 // assemble puts the doors together.
 func (s *Server) assemble() {
-	s.auth = auth.New(s.store)
 	s.dav = dav.New(dav.Options{
 		Store:        s.store,
 		Prefix:       davPrefix,
@@ -103,6 +109,9 @@ func (s *Server) assemble() {
 		IdleTimeout:                  idleTimeout,
 		MaxHeaderBytes:               maxHeaderBytes,
 		ErrorLog:                     slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
+	}
+	if s.tls != nil {
+		s.http.TLSConfig = s.tls.config()
 	}
 }
 
@@ -135,7 +144,11 @@ func (s *Server) URL() string {
 			host = name
 		}
 	}
-	return newOrigin("http", net.JoinHostPort(host, port)).String()
+	scheme := "http"
+	if s.tls != nil {
+		scheme = "https"
+	}
+	return newOrigin(scheme, net.JoinHostPort(host, port)).String()
 }
 
 // Serve answers requests until ctx ends. It then stops accepting, gives running
@@ -143,7 +156,7 @@ func (s *Server) URL() string {
 // once.
 func (s *Server) Serve(ctx context.Context) error {
 	failed := make(chan error, 1)
-	go func() { failed <- s.http.Serve(s.listener) }()
+	go func() { failed <- s.accept() }()
 	if err := s.announce(); err != nil {
 		return errors.Join(err, s.Close())
 	}
@@ -164,6 +177,15 @@ func (s *Server) Serve(ctx context.Context) error {
 	return err
 }
 
+// accept serves connections until the server closes, over TLS when there is a
+// certificate.
+func (s *Server) accept() error {
+	if s.tls == nil {
+		return s.http.Serve(s.listener)
+	}
+	return s.http.ServeTLS(s.listener, "", "") // the certificate is in TLSConfig
+}
+
 // Close ends everything at once: requests are cut off. It is safe to call at
 // any time, and more than once.
 func (s *Server) Close() error {
@@ -178,14 +200,26 @@ func (s *Server) Close() error {
 // must know, then the hints on standard output.
 func (s *Server) announce() error {
 	s.log.Info("listening", "addr", s.Addr())
-	if host, _, err := net.SplitHostPort(s.Addr()); err == nil && !isLoopbackName(host) {
-		s.log.Warn("LISTENING BEYOND LOOPBACK WITHOUT TLS: passwords and files cross the network in the clear; put a TLS proxy in front")
-	}
+	s.announceReach()
 	if s.cfg.Anonymous {
 		s.log.Warn("anonymous: every program and every user of this machine can read and write the anonymous workspace")
 	}
 	s.announceStaff()
 	return s.greet()
+}
+
+// announceReach warns of a server that others can reach and listen to. Where
+// there is a proxy, between it and the server is for the operator to judge.
+func (s *Server) announceReach() {
+	host, _, err := net.SplitHostPort(s.Addr())
+	if err != nil || isLoopbackName(host) || s.tls != nil {
+		return
+	}
+	if len(s.origins.proxies) > 0 {
+		s.log.Info("listening beyond loopback without TLS: only the trusted proxies should be able to reach this address")
+		return
+	}
+	s.log.Warn("LISTENING BEYOND LOOPBACK WITHOUT TLS: passwords and files cross the network in the clear; use --tls-cert and --tls-key, or put a TLS proxy in front")
 }
 
 func (s *Server) announceStaff() {

@@ -166,7 +166,7 @@ func TestDoors(t *testing.T) {
 		{"no redirect to a clean path", "PROPFIND", "//" + s.Addr() + "//dav/", depth0, true, 207},
 		{"a prefix in another spelling", "PROPFIND", "/%64av/", depth0, true, 207},
 		{"a raw '#'", "GET", "/dav/a#b", nil, true, 400},
-		{"empty bearer", "GET", "/dav/", http.Header{"Authorization": {"Bearer "}}, false, 401},
+		{"R09 empty bearer", "GET", "/dav/", http.Header{"Authorization": {"Bearer "}}, false, 401},
 		{"unknown scheme", "GET", "/dav/", http.Header{"Authorization": {"Negotiate YII="}}, false, 401},
 	} {
 		t.Run(c.outcome, func(t *testing.T) {

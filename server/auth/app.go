@@ -37,6 +37,17 @@ func HashAppPassword(password string) string {
 // Login and no error, and is judged as a password of the user's own, with the
 // brake; that includes what was right until it was revoked or expired.
 func (a *Authenticator) byAccount(ctx context.Context, name, password string) (in Login, ok bool, err error) {
+	in, ok, err = a.openedBy(ctx, password)
+	if !ok || !strings.EqualFold(in.User.Name, name) {
+		return Login{}, false, err
+	}
+	a.noteUse(ctx, *in.Account)
+	return in, true, nil
+}
+
+// openedBy finds whom an app password logs in; ok is false when it is none, or
+// was one.
+func (a *Authenticator) openedBy(ctx context.Context, password string) (in Login, ok bool, err error) {
 	if !appPassword.MatchString(password) {
 		return in, false, nil
 	}
@@ -46,10 +57,9 @@ func (a *Authenticator) byAccount(ctx context.Context, name, password string) (i
 		return in, false, nil
 	case err != nil:
 		return in, false, fmt.Errorf("look up account: %w", err)
-	case user.Disabled || !strings.EqualFold(user.Name, name):
+	case user.Disabled:
 		return in, false, nil
 	}
-	a.noteUse(ctx, account)
 	return Login{User: user, Account: &account}, true, nil
 }
 

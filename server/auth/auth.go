@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,6 +18,22 @@ import (
 // Anonymous is the user whom requests without credentials are served as when
 // the server was told to. It never logs in.
 const Anonymous = "anonymous"
+
+// Realm is what credentials are for. Digests are of it (RFC 7616 section 3.4.2),
+// so that it must never change.
+const Realm = "Holdfast"
+
+// Scheme is a way to log in.
+type Scheme string
+
+// The schemes, by their names in --auth.
+const (
+	Basic  Scheme = "basic"
+	Bearer Scheme = "bearer"
+)
+
+// Schemes lists all there are, in the order in which they are offered.
+var Schemes = []Scheme{Basic, Bearer}
 
 // BrakeError says that an address guessed wrong too often at one name: 429.
 type BrakeError struct {
@@ -49,6 +66,7 @@ type Login struct {
 // Authenticator checks the credentials of requests. Its methods may be called
 // concurrently.
 type Authenticator struct {
+	schemes []Scheme // those served, in the order of Schemes
 	users   Users
 	memory  *memory
 	brake   *brake
@@ -59,9 +77,25 @@ type Authenticator struct {
 	now     func() time.Time
 }
 
-// New makes an Authenticator that remembers nothing yet.
-func New(users Users) *Authenticator {
-	return &Authenticator{users: users, memory: newMemory(), brake: newBrake(), gate: newGate(), verify: verify, now: time.Now}
+// New makes an Authenticator for the schemes that remembers nothing yet.
+func New(users Users, schemes ...Scheme) *Authenticator {
+	served := slices.DeleteFunc(slices.Clone(Schemes), func(s Scheme) bool { return !slices.Contains(schemes, s) })
+	return &Authenticator{schemes: served, users: users, memory: newMemory(), brake: newBrake(), gate: newGate(), verify: verify, now: time.Now}
+}
+
+// Challenges are the values of WWW-Authenticate, a line each, that go with the
+// 401 of an ErrCredentials.
+func (a *Authenticator) Challenges() []string {
+	var all []string
+	for _, scheme := range a.schemes {
+		switch scheme {
+		case Basic:
+			all = append(all, challengeBasic)
+		case Bearer:
+			all = append(all, challengeBearer)
+		}
+	}
+	return all
 }
 
 // Authenticate gives the user whose credentials the request carries, and the
@@ -71,18 +105,32 @@ func New(users Users) *Authenticator {
 // Errors: ErrCredentials, ErrBusy, *BrakeError; the context's; else looking the user up failed, or
 // a stored hash is damaged.
 func (a *Authenticator) Authenticate(r *http.Request, from netip.Addr) (Login, error) {
-	name, password, ok := parseBasic(r.Header)
+	scheme, rest := credentials(r.Header)
+	if !slices.Contains(a.schemes, Scheme(scheme)) {
+		return Login{}, ErrCredentials
+	}
+	switch Scheme(scheme) {
+	case Bearer:
+		return a.byToken(r.Context(), rest)
+	default:
+		return a.byPassword(r.Context(), rest, from)
+	}
+}
+
+// byPassword logs a user in by name and password.
+func (a *Authenticator) byPassword(ctx context.Context, token string, from netip.Addr) (Login, error) {
+	name, password, ok := parseBasic(token)
 	if !ok || strings.EqualFold(name, Anonymous) {
 		return Login{}, ErrCredentials
 	}
-	if in, ok, err := a.byAccount(r.Context(), name, password); ok || err != nil {
+	if in, ok, err := a.byAccount(ctx, name, password); ok || err != nil {
 		return in, err
 	}
-	user, hash, err := a.look(r.Context(), name)
+	user, hash, err := a.look(ctx, name)
 	if err != nil {
 		return Login{}, fmt.Errorf("look up user: %w", err)
 	}
-	right, err := a.check(r.Context(), attempt{user: user, name: name, hash: hash, password: password, from: from})
+	right, err := a.check(ctx, attempt{user: user, name: name, hash: hash, password: password, from: from})
 	if err != nil {
 		return Login{}, err
 	}

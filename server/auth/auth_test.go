@@ -49,7 +49,7 @@ func newFixture(t *testing.T) *fixture {
 			t.Error(err)
 		}
 	})
-	f.Authenticator, f.store = New(st), st
+	f.Authenticator, f.store = New(st, Basic), st
 	f.now = f.time
 	inner := f.verify
 	f.verify = func(hash, password string) (bool, error) {
@@ -364,7 +364,7 @@ func TestParseBasic(t *testing.T) {
 		{"password too long", "Basic " + encode("a:"+string(make([]byte, MaxPasswordBytes+1))), "", "", false},
 	} {
 		t.Run(c.outcome, func(t *testing.T) {
-			name, password, ok := parseBasic(http.Header{"Authorization": {c.header}})
+			name, password, ok := basicOf(http.Header{"Authorization": {c.header}})
 			if ok != c.ok || ok && (name != c.name || password != c.password) {
 				t.Errorf("got %q %q %v", name, password, ok)
 			}
@@ -372,8 +372,15 @@ func TestParseBasic(t *testing.T) {
 	}
 	t.Run("two headers", func(t *testing.T) {
 		h := http.Header{"Authorization": {"Basic " + encode("a:b"), "Basic " + encode("c:d")}}
-		if _, _, ok := parseBasic(h); ok {
+		if _, _, ok := basicOf(h); ok {
 			t.Error("took one of them")
 		}
 	})
+}
+
+// basicOf reads a request's Basic credentials.
+func basicOf(h http.Header) (name, password string, ok bool) {
+	scheme, rest := credentials(h)
+	name, password, ok = parseBasic(rest)
+	return name, password, ok && scheme == "basic"
 }

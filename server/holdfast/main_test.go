@@ -60,7 +60,7 @@ func TestExitStatus(t *testing.T) {
 		{"unknown kind of database for a user", "", "user list --db postgres://x", 2, "--db"},
 		{"unknown kind of database for migrations", "", "migrate status --db postgres://x", 2, "--db"},
 		{"unknown kind of objects", "", "check --blobs ftp://x", 2, "--blobs"},
-		{"unknown login", "", "serve --auth digest", 2, "--auth"},
+		{"unknown login", "", "serve --auth ntlm", 2, "--auth"},
 		{"bad size", "", "serve --quota 1GB", 2, "--quota"},
 		{"anonymous for everybody", "", "serve --anonymous --addr :0", 2, "--anonymous"},
 		{"negative size", "", "serve --quota -1", 2, "--quota: needs a size"},
