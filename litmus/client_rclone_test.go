@@ -3,34 +3,85 @@ package litmus
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+)
+
+// The vendors are what rclone calls the dialects of WebDAV that it speaks. "other" knows neither times nor
+// checksums; the others set and ask for both in the way of the server they are named after.
+const (
+	vendorOther     = "other"
+	vendorOwnCloud  = "owncloud"
+	vendorNextcloud = "nextcloud"
 )
 
 // rclone is the WebDAV backend of rclone on a server, called "holdfast:".
 type rclone struct {
 	*machine
 	server *server
-	argv   []string
+	vendor string
+	argv   []string // without retries: a second try would hide what went wrong in the first
 }
 
-// newRclone configures rclone without retries: a second try would hide what went wrong in the first.
-func newRclone(t *testing.T, m *machine) rclone {
-	t.Helper()
-	s := startServer(t, folderBacking(t))
-	secret := strings.TrimSpace(m.run(t, s.password, "rclone", "obscure", "-"))
-	config := m.write(t, "[holdfast]\ntype = webdav\nvendor = other\nurl = "+s.dav()+"/\nuser = "+s.user+"\npass = "+secret+"\n", "rclone.conf")
-	return rclone{m, s, []string{"rclone", "--config", config, "--retries", "1", "--low-level-retries", "1", "--verbose"}}
+// rcloneProgram is one version of rclone and where it runs.
+type rcloneProgram struct {
+	name    string
+	machine func(*testing.T) *machine
+	path    string
 }
 
-func (r rclone) do(t *testing.T, args ...string) {
+// rclones has every version that .ci/setup brings: what stable distributions ship, what unstable ones do,
+// and the newest.
+func rclones() []rcloneProgram {
+	built := filepath.Join(cache(), "bin", "rclone")
+	return []rcloneProgram{
+		{"of the release", func(t *testing.T) *machine { return thisMachine(t, "rclone") }, "rclone"},
+		{"of unstable", sandbox, "rclone"},
+		{"current", func(t *testing.T) *machine {
+			_, err := os.Stat(built)
+			need(t, err == nil, built)
+			return thisMachine(t)
+		}, built},
+	}
+}
+
+// eachRclone runs a test with every version in the vendors' dialects.
+func eachRclone(t *testing.T, test func(*testing.T, rclone), vendors ...string) {
+	for _, program := range rclones() {
+		for _, vendor := range vendors {
+			t.Run(program.name+"/"+vendor, func(t *testing.T) {
+				s := startServer(t, folderBacking(t))
+				test(t, newRclone(t, program, s, s.rcloneURL(vendor), vendor))
+			})
+		}
+	}
+}
+
+// rcloneURL is where a vendor's users find their files. Nextcloud has them below a path that rclone looks
+// for before it uploads in chunks.
+func (s *server) rcloneURL(vendor string) string {
+	if vendor == vendorNextcloud {
+		return s.URL + "/remote.php/dav/files/" + s.user
+	}
+	return s.dav() + "/"
+}
+
+func newRclone(t *testing.T, program rcloneProgram, s *server, target, vendor string) rclone {
 	t.Helper()
-	r.run(t, "", append(append([]string{}, r.argv...), args...)...)
+	m := program.machine(t)
+	secret := strings.TrimSpace(m.run(t, s.password, program.path, "obscure", "-"))
+	config := m.write(t, "[holdfast]\ntype = webdav\nvendor = "+vendor+"\nurl = "+target+"\nuser = "+s.user+"\npass = "+secret+"\n", "rclone.conf")
+	return rclone{m, s, vendor, []string{program.path, "--config", config, "--retries", "1", "--low-level-retries", "1", "--verbose"}}
+}
+
+func (r rclone) do(t *testing.T, args ...string) string {
+	t.Helper()
+	return r.run(t, "", slices.Concat(r.argv, args)...)
 }
 
 func TestClientRclone(t *testing.T) {
-	t.Run("current", func(t *testing.T) { useRclone(t, newRclone(t, sandbox(t))) })
-	t.Run("of the release", func(t *testing.T) { useRclone(t, newRclone(t, thisMachine(t, "rclone"))) })
+	eachRclone(t, useRclone, vendorOther)
 }
 
 // useRclone copies a folder of odd names up, brings it up to date, moves it, and takes it back.

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -87,16 +88,25 @@ func startServer(t *testing.T, b backing, args ...string) *server {
 // returns the URL of its mount.
 func (s *server) addTeam(t *testing.T, name string) string {
 	t.Helper()
+	s.admin(t, "", "team", "add", name)
+	return s.URL + "/teams/" + url.PathEscape(name) + "/"
+}
+
+// admin runs one of the program's own commands beside the running server.
+func (s *server) admin(t *testing.T, input string, args ...string) string {
+	t.Helper()
 	path, err := built()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), path, "team", "add", name, "--data", s.data)
+	cmd := exec.CommandContext(t.Context(), path, append(args, "--data", s.data)...)
 	cmd.Env = environment()
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("team add: %v\n%s", err, out)
+	cmd.Stdin = strings.NewReader(input)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%q: %v\n%s", args, err, out)
 	}
-	return s.URL + "/teams/" + url.PathEscape(name) + "/"
+	return string(out)
 }
 
 // dav returns the URL of a resource in the personal workspace, each segment percent-encoded.
@@ -164,6 +174,42 @@ func (s *server) try(method, target, body string, header ...string) (reply, erro
 		return reply{}, err
 	}
 	return reply{status: answer.StatusCode, header: answer.Header, body: string(text)}, nil
+}
+
+// put stores a file by a request of the test's own.
+func (s *server) put(t *testing.T, content string, segments ...string) {
+	t.Helper()
+	if r := s.do(t, "PUT", s.dav(segments...), content); r.status != http.StatusCreated && r.status != http.StatusNoContent {
+		t.Fatalf("PUT %s: %d %s", davPath(segments...), r.status, clip(r.body))
+	}
+}
+
+// asked is a request as the server's log has it. The server logs a request before the end of its answer
+// leaves it, so what a client got an answer for is there.
+type asked struct {
+	method, path, status string
+}
+
+var requestLine = regexp.MustCompile(`\bmsg=request .*?\bmethod=(\S+) path=("[^"]*"|\S+) status=(\d+)`)
+
+// asked returns the requests in the server's log, oldest first.
+func (s *server) asked() []asked {
+	var all []asked
+	for _, m := range requestLine.FindAllStringSubmatch(s.Log(), -1) {
+		all = append(all, asked{m[1], strings.Trim(m[2], `"`), m[3]})
+	}
+	return all
+}
+
+// count returns how many requests with a method the server has answered.
+func (s *server) count(method string) int {
+	n := 0
+	for _, a := range s.asked() {
+		if a.method == method {
+			n++
+		}
+	}
+	return n
 }
 
 // holds fails the test unless a GET of the resource answers 200 with the content.
