@@ -117,8 +117,8 @@
 //     that copies made by Windows keep their dates.
 //   - A Destination of this server outside the principal's mounts is 403, another
 //     server's 502 (9.8.5).
-//   - XML bodies without Content-Type, or with that of HTML forms, which is what
-//     curl sends, are read as XML; others are 415. MKCOL wants XML named as such
+//   - XML bodies without Content-Type, or with that of HTML forms or plain text,
+//     which is what curl and fetch() send, are read as XML; others are 415. MKCOL wants XML named as such
 //     (9.3).
 //   - A listing that fails after its first bytes breaks the connection: a client
 //     must not take part of a collection for the whole of it.

@@ -166,13 +166,14 @@ func (q *request) refuseDepth() error {
 }
 
 // checkXMLType refuses a body that says it is something else than XML. Without
-// a type it is XML, and so it is with the type that HTML forms have, which
-// curl gives to any body.
+// a type it is XML, and so it is with the types that curl and fetch() give to any
+// text: that of HTML forms, and plain text.
 func (q *request) checkXMLType() error {
 	if q.r.ContentLength == 0 || xmlContentType(q.r.Header) {
 		return nil
 	}
-	if t, _, _ := mime.ParseMediaType(q.r.Header.Get("Content-Type")); t == "application/x-www-form-urlencoded" {
+	switch t, _, _ := mime.ParseMediaType(q.r.Header.Get("Content-Type")); t {
+	case "application/x-www-form-urlencoded", "text/plain":
 		return nil
 	}
 	return errStatus(http.StatusUnsupportedMediaType, "the body must be XML")
