@@ -24,7 +24,7 @@ lint: ## gofmt, go vet, staticcheck
 
 litmus: ## litmus 0.13 and 0.17 and the lock bomb against the real server
 	.ci/gotest -race -count 1 -timeout 30m -skip '^TestClient' ./litmus
-clients: ## rclone, davfs2, cadaver and curl against the real server
+clients: ## rclone, davfs2, gvfs, cadaver, curl and npm's webdav against the real server
 	.ci/gotest -race -count 1 -timeout 30m -run '^TestClient' ./litmus
 
 fuzz: ## each fuzz target for FUZZTIME (30s)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/xml"
 	"flag"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -181,6 +182,24 @@ func (s *server) put(t *testing.T, content string, segments ...string) {
 	t.Helper()
 	if r := s.do(t, "PUT", s.dav(segments...), content); r.status != http.StatusCreated && r.status != http.StatusNoContent {
 		t.Fatalf("PUT %s: %d %s", davPath(segments...), r.status, clip(r.body))
+	}
+}
+
+// lock locks a resource that exists, and returns the value of Lock-Token.
+func (s *server) lock(t *testing.T, owner string, segments ...string) string {
+	t.Helper()
+	r := s.do(t, "LOCK", s.dav(segments...), fmt.Sprintf(lockinfo, owner), "Depth", "0", "Content-Type", "application/xml")
+	if r.status != http.StatusOK {
+		t.Fatalf("LOCK %s: %d %s", davPath(segments...), r.status, clip(r.body))
+	}
+	return r.header.Get("Lock-Token")
+}
+
+// unlock gives a lock back.
+func (s *server) unlock(t *testing.T, token string, segments ...string) {
+	t.Helper()
+	if r := s.do(t, "UNLOCK", s.dav(segments...), "", "Lock-Token", token); r.status != http.StatusNoContent {
+		t.Errorf("UNLOCK %s: %d %s", davPath(segments...), r.status, clip(r.body))
 	}
 }
 
