@@ -11,6 +11,9 @@
 //     login and with a look at what is left.
 //   - kill -9 under parallel writes, again and again: after each start everything that was answered is
 //     there, and the rest wholly or not at all.
+//   - transcripts: what Finder, Explorer, Office and other clients send, byte by byte, and what they need
+//     to come back (testdata/transcripts, whose README describes the form). Each names where its requests
+//     were taken from.
 //   - files larger than 32-bit sizes (make large), up and down.
 //   - rclone, davfs2, cadaver and curl, each on names that break careless servers: spaces, "#", "%",
 //     "+", "&", characters beyond the basic plane, composed and decomposed accents. What a client did
