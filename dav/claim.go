@@ -140,7 +140,7 @@ func (q *request) resolveTag(tag string) (location, error) {
 	if err != nil || !q.ownOrigin(d) {
 		return location{}, nil
 	}
-	loc, err := q.resolve(d.escapedPath)
+	loc, err := q.resolve(q.internal(d.escapedPath))
 	var grammar *httpError
 	if errors.As(err, &grammar) {
 		return location{}, nil

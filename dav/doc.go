@@ -33,6 +33,10 @@
 // they start at: nothing above it can be named, and wherever it is moved, it is
 // meant.
 //
+// Options.External is what a proxy strips of the client's URLs: it is put before
+// every path in an answer, and cut off Destination and the tags of If where it
+// stands.
+//
 // A resource may be seen through several mounts, as a member of a team or from a
 // folder on. Locks are of the resource and hold in all of them; each mount shows
 // them in its own URLs. Destination and If name resources in every mount of the

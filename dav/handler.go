@@ -41,6 +41,11 @@ type Options struct {
 	// without default port) are an address this server is known under. Nil
 	// accepts the request's own Host.
 	Origin func(r *http.Request, scheme, host string) bool
+	// External is the path, escaped and without a final slash, that a proxy
+	// strips of the URLs of a request's client: it stands before every path that
+	// goes out, and may stand before those that come in in Destination and If.
+	// Nil is none.
+	External func(*http.Request) string
 	// Now is the store's clock, by which the rest of a lock's time is shown.
 	// Nil is time.Now.
 	Now func() time.Time
@@ -96,6 +101,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Origin == nil {
 		o.Origin = ownHost
+	}
+	if o.External == nil {
+		o.External = func(*http.Request) string { return "" }
 	}
 	if o.LockDefault <= 0 {
 		o.LockDefault = 24 * time.Hour

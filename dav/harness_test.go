@@ -83,6 +83,7 @@ func (s *server) open(t testing.TB) {
 		Origin: func(r *http.Request, scheme, host string) bool {
 			return host == r.Host || scheme == "https" && host == publicHost
 		},
+		External: func(r *http.Request) string { return r.Header.Get("Test-External") },
 	}
 	if s.change != nil {
 		s.change(&o)

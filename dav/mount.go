@@ -11,7 +11,7 @@ import (
 // It is the one place where URLs, paths of the store and hrefs meet. All paths
 // it takes and gives start at the mount's root.
 type mount struct {
-	prefix    string // as escaped in URLs, without a final slash
+	prefix    string // as escaped in URLs of the client, without a final slash
 	name      string // the display name of a root that has no name of its own
 	workspace lockns.Workspace
 	base      int64 // id of the folder the prefix stands for; 0: the workspace root

@@ -137,7 +137,7 @@ func (q *request) newTeamMount(of store.Membership, segment string) *mount {
 }
 
 func (q *request) newMount(prefix, name string, ws lockns.Workspace) *mount {
-	m := &mount{prefix: prefix, name: name, workspace: ws}
+	m := &mount{prefix: q.external() + prefix, name: name, workspace: ws}
 	m.place = sync.OnceValue(func() lockns.Place {
 		// Where this fails, locks are shown less exactly. They are what matters.
 		root, _ := q.h.opt.Store.Stat(q.r.Context(), location{mount: m}.target())

@@ -107,12 +107,12 @@ func (pw *propWriter) currentUserPrincipal(*listed) {
 	if pw.q.principal.Anonymous {
 		pw.m.raw(`<D:unauthenticated/>`)
 	} else {
-		pw.m.raw(`<D:href>` + principalHref(pw.q.principal.Name) + `</D:href>`)
+		pw.m.raw(`<D:href>` + pw.q.external() + principalHref(pw.q.principal.Name) + `</D:href>`)
 	}
 	pw.m.raw(`</D:current-user-principal>`)
 }
 
-// principalHref is the URL of a user.
+// principalHref is the URL of a user here.
 func principalHref(name string) string {
 	return string(appendHref(nil, "/principals", []string{name}, true))
 }

@@ -118,7 +118,7 @@ func (q *request) destination() (location, error) {
 	if !q.ownOrigin(d) {
 		return location{}, errStatus(http.StatusBadGateway, "the destination is on another server")
 	}
-	loc, err := q.resolve(d.escapedPath)
+	loc, err := q.resolve(q.internal(d.escapedPath))
 	if err != nil {
 		return location{}, err
 	}
@@ -138,6 +138,19 @@ func (q *request) ownOrigin(d destination) bool {
 		return q.h.opt.Origin(q.r, "http", d.host)
 	}
 	return q.h.opt.Origin(q.r, "https", d.host)
+}
+
+// external is the path that goes before those of this server in the client's
+// URLs.
+func (q *request) external() string { return q.h.opt.External(q.r) }
+
+// internal is the path here of a URL in a header. Some proxies strip the prefix
+// there too, so that it need not stand before it.
+func (q *request) internal(escapedPath string) string {
+	if rest, ok := cutPrefix(escapedPath, q.external()); ok {
+		return rest
+	}
+	return escapedPath
 }
 
 // href is the reference of the Request-URI in the client's own spelling.

@@ -130,9 +130,9 @@ func (q *request) listMounts(w http.ResponseWriter, href, name string, members f
 	return pw.finish(err)
 }
 
-// madeUp writes a resource that the store does not know.
+// madeUp writes a resource that the store does not know; href is its URL here.
 func (pw *propWriter) madeUp(kind listedKind, href, name string) error {
-	return pw.entry(listed{Entry: store.Entry{Node: madeUp}, kind: kind, href: href, displayName: name})
+	return pw.entry(listed{Entry: store.Entry{Node: madeUp}, kind: kind, href: pw.q.external() + href, displayName: name})
 }
 
 // mount writes the root of a mount; one that is gone by now is no member.

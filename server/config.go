@@ -42,8 +42,8 @@ type Config struct {
 	AdminUser     string   `help:"Administrator to create on the first start, while there are no users, with HOLDFAST_ADMIN_PASSWORD or a password printed once (default: ${default})." default:"admin" env:"HOLDFAST_ADMIN_USER" placeholder:"NAME"`
 	Anonymous     bool     `help:"Serve /dav/ without login. Loopback only." env:"HOLDFAST_ANONYMOUS"`
 	Auth          []string `help:"Ways to log in: basic, and for app passwords bearer (default: ${default})." default:"basic" env:"HOLDFAST_AUTH" placeholder:"LIST"`
-	PublicURL     []string `name:"public-url" help:"Origins the server is known under, such as https://dav.example." env:"HOLDFAST_PUBLIC_URL" placeholder:"URL"`
-	TrustedProxy  []string `help:"Addresses or networks that may set X-Forwarded-Proto, -Host and -For." env:"HOLDFAST_TRUSTED_PROXY" placeholder:"CIDR"`
+	PublicURL     []string `name:"public-url" help:"URLs the server is known under, such as https://dav.example, or https://dav.example/files when a proxy strips that path." env:"HOLDFAST_PUBLIC_URL" placeholder:"URL"`
+	TrustedProxy  []string `help:"Addresses or networks that may set X-Forwarded-Proto, -Host, -Prefix and -For." env:"HOLDFAST_TRUSTED_PROXY" placeholder:"CIDR"`
 	TLSCert       string   `name:"tls-cert" help:"Certificate chain to serve HTTPS with, PEM; read again when it changes." env:"HOLDFAST_TLS_CERT" placeholder:"FILE"`
 	TLSKey        string   `name:"tls-key" help:"Private key of --tls-cert, PEM." env:"HOLDFAST_TLS_KEY" placeholder:"FILE"`
 	CORSOrigin    []string `name:"cors-origin" help:"Origins whose web pages and apps may use the server, such as app://obsidian.md (default: none)." env:"HOLDFAST_CORS_ORIGIN" placeholder:"LIST"`
@@ -108,7 +108,7 @@ func (c *Config) Check() error {
 // resolved is a Config in the forms that the server works with.
 type resolved struct {
 	storage   locations
-	publicURL []origin
+	publicURL []publicURL
 	proxies   []netip.Prefix
 	schemes   []auth.Scheme
 	named     []string // origins of --cors-origin, as browsers spell them
@@ -155,6 +155,7 @@ func (c *Config) resolve() (resolved, error) {
 		add("public-url", err)
 		r.publicURL = append(r.publicURL, o)
 	}
+	add("public-url", checkPaths(r.publicURL))
 	for _, text := range c.TrustedProxy {
 		p, err := parsePrefix(text)
 		add("trusted-proxy", err)
@@ -274,14 +275,32 @@ func oneOf(value string, allowed ...string) error {
 	return fmt.Errorf("%q is not one of: %s", value, strings.Join(allowed, ", "))
 }
 
-// parsePublicURL reads an origin: scheme, host and port, nothing after them.
-func parsePublicURL(text string) (origin, error) {
+// parsePublicURL reads a public URL: scheme, host and port, and the path that its
+// proxy strips.
+func parsePublicURL(text string) (publicURL, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil ||
-		strings.TrimSuffix(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" {
-		return origin{}, fmt.Errorf("%q is not of the form https://HOST[:PORT]", text)
+		u.RawQuery != "" || u.Fragment != "" {
+		return publicURL{}, fmt.Errorf("%q is not of the form https://HOST[:PORT][/PATH]", text)
 	}
-	return newOrigin(u.Scheme, u.Host), nil
+	prefix, err := cleanPrefix(u.EscapedPath())
+	if err != nil {
+		return publicURL{}, fmt.Errorf("%q: %w", text, err)
+	}
+	return publicURL{newOrigin(u.Scheme, u.Host), prefix}, nil
+}
+
+// checkPaths refuses two paths for one host: a request does not tell which of
+// them its proxy stripped.
+func checkPaths(all []publicURL) error {
+	paths := map[string]string{}
+	for _, u := range all {
+		if path, named := paths[u.host]; named && path != u.prefix {
+			return fmt.Errorf("%s is named with two paths", u.host)
+		}
+		paths[u.host] = u.prefix
+	}
+	return nil
 }
 
 func parsePrefix(text string) (netip.Prefix, error) {

@@ -64,8 +64,14 @@
 //
 // # Behind a proxy
 //
-// X-Forwarded-Proto, -Host and -For are believed from the addresses in
+// X-Forwarded-Proto, -Host, -Prefix and -For are believed from the addresses in
 // --trusted-proxy and from nobody else. Origins in Destination and in tagged
 // lists of If are this server's when they name the request's own Host with its
 // scheme, an origin of --public-url, or what a trusted proxy forwarded.
+//
+// The path of a --public-url is what the proxy strips. It comes back before the
+// paths in answers to requests that name the URL's host, in Host or as a trusted
+// proxy forwarded it; X-Forwarded-Prefix of a trusted proxy stands in its stead.
+// Who reaches the server itself sees its own paths. In Destination and If the
+// prefix may be there or not, for some proxies strip it there too.
 package server

@@ -1,11 +1,17 @@
 package server
 
 import (
+	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strings"
+
+	"holdfast/dav"
+	"holdfast/store"
 )
 
 // origin is a scheme, host and port in one spelling: lower case, the scheme's
@@ -29,9 +35,17 @@ func newOrigin(scheme, host string) origin {
 
 func (o origin) String() string { return o.scheme + "://" + o.host }
 
+// publicURL is a URL under which a proxy shows this server.
+type publicURL struct {
+	origin
+	prefix string // the path that the proxy strips, escaped and without a final slash
+}
+
+func (u publicURL) String() string { return u.origin.String() + u.prefix }
+
 // origins knows the names of this server.
 type origins struct {
-	public  []origin
+	public  []publicURL
 	proxies []netip.Prefix
 }
 
@@ -39,7 +53,59 @@ type origins struct {
 // the request names, or one it is publicly known under.
 func (o origins) knows(r *http.Request, scheme, host string) bool {
 	asked := newOrigin(scheme, host)
-	return asked == direct(r) || asked == o.of(r) || slices.Contains(o.public, asked)
+	return asked == direct(r) || asked == o.of(r) || slices.ContainsFunc(o.public, func(u publicURL) bool { return u.origin == asked })
+}
+
+// shown is the URL of this server, without final slash, as the client sees it: a
+// public one whose host it names, else the origin of the request. A proxy that is
+// trusted says itself what it strips.
+func (o origins) shown(r *http.Request) publicURL {
+	seen := publicURL{origin: o.of(r)}
+	match := func(fits func(origin) bool) bool {
+		i := slices.IndexFunc(o.public, func(u publicURL) bool { return fits(u.origin) })
+		if i >= 0 {
+			seen = o.public[i]
+		}
+		return i >= 0
+	}
+	// The scheme is not told by a proxy that is not trusted.
+	_ = match(func(u origin) bool { return u == seen.origin }) || match(func(u origin) bool { return u.host == seen.host })
+	if values := r.Header.Values("X-Forwarded-Prefix"); len(values) > 0 && o.trusts(peer(r)) {
+		if prefix, err := cleanPrefix(lastValue(r.Header, "X-Forwarded-Prefix")); err == nil {
+			seen.prefix = prefix
+		}
+	}
+	return seen
+}
+
+// external is dav.Options.External.
+func (o origins) external(r *http.Request) string { return o.shown(r).prefix }
+
+// maxPrefix bounds the path that a proxy strips: it stands before every href.
+const maxPrefix = 1024
+
+// cleanPrefix brings a path that a proxy strips into the spelling of hrefs,
+// without a final slash; "" for "/".
+func cleanPrefix(text string) (string, error) {
+	trimmed := strings.Trim(text, "/")
+	if trimmed == "" {
+		return "", nil
+	}
+	if len(text) > maxPrefix {
+		return "", fmt.Errorf("path is longer than %d bytes", maxPrefix)
+	}
+	var prefix strings.Builder
+	for segment := range strings.SplitSeq(trimmed, "/") {
+		name, err := url.PathUnescape(segment)
+		if err != nil {
+			return "", errors.New("path has a broken percent-encoding")
+		}
+		if err := store.CheckName(name); err != nil {
+			return "", fmt.Errorf("path has a segment that no URL of files can have: %w", err)
+		}
+		prefix.WriteString("/" + dav.Segment(name))
+	}
+	return prefix.String(), nil
 }
 
 // of is the origin under which the client sees this server, as far as the

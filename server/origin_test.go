@@ -4,12 +4,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"strings"
 	"testing"
 )
 
 func TestOrigins(t *testing.T) {
 	known := origins{
-		public:  []origin{newOrigin("https", "DAV.example:443")},
+		public:  []publicURL{{origin: newOrigin("https", "DAV.example:443")}},
 		proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")},
 	}
 	for _, c := range []struct {
@@ -49,6 +50,51 @@ func TestOrigins(t *testing.T) {
 			}
 			if got := known.knows(r, c.scheme, c.name); got != c.want {
 				t.Errorf("%s://%s: got %v", c.scheme, c.name, got)
+			}
+		})
+	}
+}
+
+func TestExternal(t *testing.T) {
+	known := origins{
+		public: []publicURL{
+			{newOrigin("https", "dav.example"), "/files"}, {newOrigin("https", "plain.example"), ""}, {newOrigin("http", "dav.example"), "/files"},
+		},
+		proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")},
+	}
+	forwarded := func(host, prefix string) http.Header {
+		return http.Header{"X-Forwarded-Proto": {"https"}, "X-Forwarded-Host": {host}, "X-Forwarded-Prefix": {prefix}}
+	}
+	for _, c := range []struct {
+		outcome, host, peer string
+		header              http.Header
+		want, shown         string
+	}{
+		{"direct", "127.0.0.1:8080", "127.0.0.1:5", nil, "", "http://127.0.0.1:8080"},
+		{"public host passed on by any proxy", "DAV.example", "1.2.3.4:5", nil, "/files", "http://dav.example/files"},
+		{"public host with another scheme", "plain.example", "1.2.3.4:5", nil, "", "https://plain.example"},
+		{"public host on another port", "dav.example:8443", "1.2.3.4:5", nil, "", "http://dav.example:8443"},
+		{"forwarded by a trusted proxy", "inner", "10.0.0.1:5", http.Header{"X-Forwarded-Proto": {"https"}, "X-Forwarded-Host": {"dav.example"}}, "/files", "https://dav.example/files"},
+		{"forwarded by anybody", "inner", "1.2.3.4:5", forwarded("dav.example", "/x"), "", "http://inner"},
+		{"the trusted proxy's own prefix", "inner", "10.0.0.1:5", forwarded("dav.example", "/x/ü/"), "/x/%C3%BC", "https://dav.example/x/%C3%BC"},
+		{"of a host not named", "inner", "10.0.0.1:5", forwarded("other.example", "/x"), "/x", "https://other.example/x"},
+		{"that strips nothing", "inner", "10.0.0.1:5", forwarded("dav.example", "/"), "", "https://dav.example"},
+		{"the nearest proxy's", "inner", "10.0.0.1:5", forwarded("other.example", "/evil, /x"), "/x", "https://other.example/x"},
+		{"markup is escaped", "inner", "10.0.0.1:5", forwarded("other.example", `/<"&'>`), "/%3C%22%26%27%3E", "https://other.example/%3C%22%26%27%3E"},
+		{"that climbs is none", "inner", "10.0.0.1:5", forwarded("dav.example", "/../x"), "/files", "https://dav.example/files"},
+		{"that is too long is none", "inner", "10.0.0.1:5", forwarded("other.example", "/"+strings.Repeat("x/", 1024)), "", "https://other.example"},
+	} {
+		t.Run(c.outcome, func(t *testing.T) {
+			r := httptest.NewRequest("PROPFIND", "/dav/a", nil)
+			r.Host, r.RemoteAddr = c.host, c.peer
+			if c.header != nil {
+				r.Header = c.header
+			}
+			if got := known.external(r); got != c.want {
+				t.Errorf("external %q, want %q", got, c.want)
+			}
+			if got := known.shown(r).String(); got != c.shown {
+				t.Errorf("shown %q, want %q", got, c.shown)
 			}
 		})
 	}

@@ -84,7 +84,7 @@ func (s *Server) mountsOf(r *http.Request, who dav.Principal) ([]listedMount, er
 	}
 	listed := make([]listedMount, len(mounts))
 	for i, m := range mounts {
-		listed[i] = listedMount{m, mountHints(s.origins.of(r).String()+m.URL, user)}
+		listed[i] = listedMount{m, mountHints(s.origins.shown(r).origin.String()+m.URL, user)}
 	}
 	return listed, err
 }

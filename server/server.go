@@ -101,6 +101,7 @@ func (s *Server) assemble() {
 		MaxBody:      int64(s.cfg.MaxBody),
 		BlockedNames: s.cfg.BlockedNames,
 		Origin:       s.origins.knows,
+		External:     s.origins.external,
 	})
 	s.http = &http.Server{
 		Handler:                      s.handler(s.routes()),
