@@ -2,9 +2,12 @@ package store
 
 import (
 	"bytes"
+	"context"
 	"crypto/md5"
 	"crypto/sha1"
+	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"hash"
 	"hash/adler32"
 	"io"
@@ -56,33 +59,127 @@ func verifying(r io.Reader, asked []Checksum) (io.Reader, *verifier) {
 	return r, v
 }
 
+// found are the checksums of what has passed.
+func (v *verifier) found() (sums []Checksum) {
+	for i, h := range v.hashes {
+		if h != nil {
+			sums = append(sums, Checksum{verifiable[i].name, hex.EncodeToString(h.Sum(nil))})
+		}
+	}
+	return sums
+}
+
 // verify decides, once all of the body has passed, whether it is what the client
 // said: ErrChecksum when not. It returns what to keep.
 func (v *verifier) verify(b *body) (kept string, err error) {
-	var found []Checksum
-	for i, h := range v.hashes {
-		if h != nil {
-			found = append(found, Checksum{verifiable[i].name, hex.EncodeToString(h.Sum(nil))})
-		}
-	}
+	found := v.found()
 	known := append(found, Checksum{sha256Name, hex.EncodeToString(b.object.SHA256[:])})
-	if contradicts(v.asked, known) {
-		return "", ErrChecksum
+	for _, sum := range v.asked {
+		if value := valueOf(known, sum.Algorithm); value != "" && value != sum.Hex {
+			return "", ErrChecksum
+		}
 	}
 	return joinChecksums(found), nil
 }
 
-// contradicts reports whether a sum has another value than the known one of its
-// algorithm.
-func contradicts(said, known []Checksum) bool {
-	for _, sum := range said {
-		for _, k := range known {
-			if sum.Algorithm == k.Algorithm && sum.Hex != k.Hex {
-				return true
-			}
+// valueOf finds the value of an algorithm, "" when there is none.
+func valueOf(sums []Checksum, algorithm string) string {
+	for _, sum := range sums {
+		if sum.Algorithm == algorithm {
+			return sum.Hex
 		}
 	}
-	return false
+	return ""
+}
+
+// Checksums are those of the file at a path. The ones that are asked for and not
+// known yet are computed from its content, which takes as long as reading it, and
+// kept. Algorithms that are unknown here are passed over.
+//
+// Errors: ErrNotFound, ErrIsFolder, ErrUnavailable.
+func (s *Store) Checksums(ctx context.Context, target Target, algorithms ...string) (known []Checksum, err error) {
+	var n Node
+	var content io.ReadSeekCloser
+	err = s.snapshot(ctx, func(t *tx) error {
+		sp, err := t.mapped(target)
+		if err != nil {
+			return err
+		}
+		if n = *sp.node; n.IsFolder() {
+			return ErrIsFolder
+		}
+		if known, err = t.checksums(&n); err != nil {
+			return err
+		}
+		content, err = t.content(ctx, n)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer content.Close()
+	var missing []Checksum
+	for _, a := range algorithms {
+		if valueOf(known, a) == "" {
+			missing = append(missing, Checksum{Algorithm: a})
+		}
+	}
+	r, v := verifying(content, missing)
+	if v.found() == nil {
+		return known, nil
+	}
+	whole := sha256.New()
+	if _, err := io.Copy(whole, r); err != nil {
+		return nil, fmt.Errorf("read content: %w", err)
+	}
+	sum := whole.Sum(nil)
+	if hex.EncodeToString(sum) != valueOf(known, sha256Name) {
+		return nil, fmt.Errorf("the content of blob %d is damaged", n.blob)
+	}
+	return s.addChecksums(ctx, n.blob, sum, v.found())
+}
+
+// addChecksums keeps more checksums of content, unless its row has gone or holds
+// other content by now, and returns all that are known.
+func (s *Store) addChecksums(ctx context.Context, blob int64, sha256 []byte, more []Checksum) (known []Checksum, err error) {
+	// As in Purge, no namespace row: nothing that a lock guards is changed.
+	err = s.update(ctx, nil, func(t *tx) error {
+		var kept string
+		_, err := t.row(`SELECT coalesce(checksums, '') FROM blobs WHERE id = ? AND sha256 = ?`, []any{blob, sha256}, &kept)
+		if err != nil {
+			return err
+		}
+		all := append(knownChecksums(sha256, kept), more...)
+		var sums []Checksum
+		for _, algorithm := range verifiable {
+			if value := valueOf(all, algorithm.name); value != "" {
+				sums = append(sums, Checksum{algorithm.name, value})
+			}
+		}
+		kept = joinChecksums(sums)
+		known = knownChecksums(sha256, kept)
+		_, err = t.exec(`UPDATE blobs SET checksums = ? WHERE id = ? AND sha256 = ?`, kept, blob, sha256)
+		return err
+	})
+	return known, err
+}
+
+// proves decides whether a node's content is known to have all of these
+// checksums: ErrChecksum when not.
+func (t *tx) proves(n *Node, sums []Checksum) error {
+	if len(sums) == 0 {
+		return nil
+	}
+	known, err := t.checksums(n)
+	if err != nil {
+		return err
+	}
+	for _, sum := range sums {
+		if valueOf(known, sum.Algorithm) != sum.Hex {
+			return ErrChecksum
+		}
+	}
+	return nil
 }
 
 // joinChecksums is how checksums are kept: "ALGORITHM:HEX" with blanks between.

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"context"
 	"crypto/md5"
 	"crypto/sha1"
 	"crypto/sha256"
@@ -234,4 +235,73 @@ func TestModifiedOfABigCopy(t *testing.T) {
 	_, err := f.Copy(t.Context(), f.at("/big"), f.at("/copy"), store.CopyOptions{Modified: at}, f.me())
 	must(t, err)
 	wantEqual(t, "modification time", f.stat("/copy").Modified, at)
+}
+
+// TestChecksumsOnDemand: those that nobody named yet are computed from the content
+// and kept beside the others.
+func TestChecksumsOnDemand(t *testing.T) {
+	for where, content := range map[string]string{"inline": "short", "object": object("long")} {
+		t.Run(where, func(t *testing.T) {
+			f := newFixture(t)
+			f.putFile("/f", claimed(content, "MD5"))
+			f.copy("/f", "/copy")
+			for _, asked := range [][]string{{}, {"MD5", "SHA256", "SHA3-256"}} {
+				known, err := f.Checksums(t.Context(), f.at("/f"), asked...)
+				must(t, err)
+				wantEqual(t, "known", fmt.Sprint(known), fmt.Sprint(claimed(content, "MD5", "SHA256").Checksums))
+			}
+			known, err := f.Checksums(t.Context(), f.at("/f"), "SHA1", "MD5")
+			must(t, err)
+			wantEqual(t, "known", fmt.Sprint(known), fmt.Sprint(claimed(content, "SHA1", "MD5", "SHA256").Checksums))
+			f.wantChecksums("/copy", content, "SHA1", "MD5", "SHA256")
+		})
+	}
+	f := newFixture(t)
+	f.mkdir("/d")
+	_, err := f.Checksums(t.Context(), f.at("/d"), "MD5")
+	wantError(t, err, store.ErrIsFolder)
+	_, err = f.Checksums(t.Context(), f.at("/none"), "MD5")
+	wantError(t, err, store.ErrNotFound)
+	f.put("/damaged", "right")
+	f.sql(`UPDATE blob_data SET data = CAST('wrong' AS BLOB)`)
+	if _, err = f.Checksums(t.Context(), f.at("/damaged"), "MD5"); err == nil {
+		t.Error("damaged content has got a checksum")
+	}
+}
+
+// TestChecksumsOnDemandOfContentThatGoes: a checksum that was computed while the
+// content was written over is not that of the new content.
+func TestChecksumsOnDemandOfContentThatGoes(t *testing.T) {
+	f := newFixture(t)
+	f.put("/f", "old")
+	once := true
+	f.SetHook(func(_ context.Context, p store.Point) error {
+		if p == store.Queued && once {
+			once = false
+			f.put("/f", "new")
+		}
+		return nil
+	})
+	known, err := f.Checksums(t.Context(), f.at("/f"), "MD5")
+	must(t, err)
+	wantEqual(t, "old content", fmt.Sprint(known), fmt.Sprint(claimed("old", "MD5", "SHA256").Checksums))
+	f.wantChecksums("/f", "new", "SHA256")
+}
+
+// TestPatchWithChecksums: a change of properties that says what the content is
+// happens only when that is known to be so.
+func TestPatchWithChecksums(t *testing.T) {
+	f := newFixture(t)
+	f.putFile("/f", claimed("content", "MD5"))
+	patch := func(path string, of store.File) error {
+		_, err := f.PatchProps(t.Context(), f.at(path), store.Patch{Modified: new(time.Unix(1, 0)), Checksums: of.Checksums}, f.me())
+		return err
+	}
+	wantError(t, patch("/f", claimed("other", "MD5")), store.ErrChecksum)
+	wantError(t, patch("/f", claimed("content", "MD5", "SHA1")), store.ErrChecksum)
+	wantError(t, patch("/", claimed("content", "MD5")), store.ErrChecksum)
+	wantEqual(t, "modification time", f.stat("/f").Modified, f.now())
+	must(t, patch("/f", claimed("content", "MD5", "SHA256")))
+	wantEqual(t, "modification time", f.stat("/f").Modified, time.Unix(1, 0).UTC())
+	f.wantChecksums("/f", "content", "MD5", "SHA256")
 }

@@ -74,6 +74,9 @@ type PropOp struct {
 type Patch struct {
 	Props    []PropOp
 	Modified *time.Time // a new modification time, when not nil
+	// Checksums are what the content is said to have: ErrChecksum, and nothing is
+	// changed, unless all are known to be right.
+	Checksums []Checksum
 }
 
 // Want says what a Walk reads of each entry besides the node.

@@ -48,13 +48,15 @@ func everything(t *testing.T, f *fixture) {
 		must(t, f.Unlock(ctx, f.at(path), store.ByToken(l.Lock.Token), f.me()))
 	}
 	f.read("/d/f")
+	_, err := f.Checksums(ctx, f.at("/d/f"), "SHA1")
+	must(t, err)
 	f.everyVersion()
 	for n := range 18 {
 		_, err := f.Stat(ctx, f.at(deepPath(n+1).String())) // as many levels as one statement takes, and more
 		wantError(t, err, store.ErrNotFound)
 	}
 	null := f.lock("/null", lockns.Resource).Lock
-	_, _, err := f.Put(ctx, f.at("/null"), file("x"), looking{with{f.user.ID, []string{null.Token}}, func(v store.View) { v.Lock(null.Token) }})
+	_, _, err = f.Put(ctx, f.at("/null"), file("x"), looking{with{f.user.ID, []string{null.Token}}, func(v store.View) { v.Lock(null.Token) }})
 	must(t, err)
 	f.copy("/d", "/copy")
 	f.copy("/d", "/copy")

@@ -10,7 +10,7 @@ import (
 
 // PatchProps applies a Patch to a resource, whole or not at all.
 //
-// Errors: ErrNotFound, ErrTooManyProps, ErrQuota, *lockns.LockedError, and the
+// Errors: ErrNotFound, ErrChecksum, ErrTooManyProps, ErrQuota, *lockns.LockedError, and the
 // claim's.
 func (s *Store) PatchProps(ctx context.Context, target Target, p Patch, c Claim) (n Node, err error) {
 	err = s.update(ctx, []lockns.Workspace{target.Workspace}, func(t *tx) error {
@@ -50,6 +50,9 @@ func ownerOf(n *Node) propOwner {
 
 // patch writes the properties of a node in order.
 func (t *tx) patch(sp *space, n *Node, p Patch) error {
+	if err := t.proves(n, p.Checksums); err != nil {
+		return err
+	}
 	o := ownerOf(n)
 	for _, op := range p.Props {
 		query := `INSERT INTO properties (` + o.column + `, namespace, name, value) VALUES (?, ?, ?, ?)
