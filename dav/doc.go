@@ -110,7 +110,8 @@
 //     the lock whose token it carries or is 400.
 //   - The token of a lock is shown to its holder only (20.4).
 //   - DAV:displayname can be set (15.2) and is the resource's name until then.
-//     The other live properties are protected; getcontenttype is what PUT said.
+//     The other live properties are protected but for lastmodified and
+//     checksums, below; getcontenttype is what PUT said.
 //   - Properties for which the resource or the quota has no room are 507 inside
 //     PROPPATCH's 207, where 9.2.1 puts it, and removals beside them 424. So it
 //     is in the mkcol-response of an extended MKCOL. A server without space
@@ -118,7 +119,26 @@
 //   - quota-available-bytes, quota-used-bytes and current-user-principal are
 //     given when named (RFC 4331 section 3, RFC 5397), quotas on collections.
 //   - Win32LastModifiedTime sets the modification time besides being stored, so
-//     that copies made by Windows keep their dates.
+//     that copies made by Windows keep their dates. Once a later change has given
+//     the resource another time, it is shown with that one. Windows' other
+//     properties are only stored: creationdate stays when the resource was made
+//     here (15.1), and Explorer reads Win32CreationTime.
+//   - X-OC-Mtime gives what PUT, COPY, MOVE and MKCOL without a body make a
+//     modification time, in whole seconds, and is answered with "accepted". A
+//     value that is no decimal number, or no time of the years 1601 to 9999, is
+//     passed over without that word: a wrong date must not cost the content, and
+//     clients that miss the word set the time by PROPPATCH. Times up to 1970 and
+//     before are times.
+//   - DAV:lastmodified is the modification time in seconds since 1970, given when
+//     named. PROPPATCH sets it, also on collections; what is no time is 409.
+//   - OC-Checksum, and the SHA-256 of Content-Digest and Repr-Digest (RFC 9530),
+//     are verified while PUT reads the body: 400 when they differ, and nothing is
+//     stored. Algorithms other than MD5, SHA1, SHA256 and ADLER32 are passed over.
+//   - oc:checksums shows, when named, SHA-256 and what was verified, never what
+//     was only said. Setting it asks whether the content has that checksum, which
+//     is computed when it is not known yet: 200 if so and 409 if not, or if the
+//     algorithm is unknown. oc:permissions says, when named, what the principal's
+//     role allows; locks are no part of it.
 //   - A Destination of this server outside the principal's mounts is 403, another
 //     server's 502 (9.8.5).
 //   - XML bodies without Content-Type, or with that of HTML forms or plain text,

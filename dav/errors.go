@@ -44,6 +44,7 @@ var refusals = []struct {
 	{store.ErrLockQuota, failure{status: 507, text: "no more locks are allowed"}},
 	{store.ErrNoSpace, failure{status: 507, condition: "sufficient-disk-space", text: "the server has no space left", internal: true}},
 	{store.ErrBodySize, failure{status: 400, text: "the body is not as long as announced"}},
+	{store.ErrChecksum, failure{status: 400, text: "the content does not match its checksum"}},
 	{store.ErrNotHolder, failure{status: 403, text: "the lock is another user's"}},
 	{store.ErrUnavailable, failure{status: 503, text: "the storage of contents is out of reach", retry: true, internal: true}},
 	{store.ErrBusy, failure{status: 503, text: "the server is busy", retry: true, internal: true}},

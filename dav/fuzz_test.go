@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -71,6 +72,53 @@ func FuzzDestination(f *testing.F) {
 		again, err := parseDestination(form)
 		if err != nil || again != d {
 			t.Fatalf("%q is %+v; %q is %+v, %v", value, d, form, again, err)
+		}
+	})
+}
+
+// A time that is accepted can be shown, and means the same in its plainest form.
+func FuzzUnixTime(f *testing.F) {
+	for _, value := range []string{"0", "-1.5", "1000000000", "0x10", "1e9", "-11644473600", "253402300800", "1.", "-", ""} {
+		f.Add(value)
+	}
+	f.Fuzz(func(t *testing.T, value string) {
+		got, ok := parseUnixTime(value)
+		if !ok {
+			if !got.IsZero() {
+				t.Fatalf("%q is no time, and %v", value, got)
+			}
+			return
+		}
+		shown, err := http.ParseTime(got.Format(http.TimeFormat))
+		if err != nil || !shown.Equal(got) || got.IsZero() {
+			t.Fatalf("%q is %v and shown as %v, %v", value, got, shown, err)
+		}
+		if again, ok := parseUnixTime(strconv.FormatInt(got.Unix(), 10)); !ok || again != got {
+			t.Fatalf("%q is %v, its plain form %v", value, got, again)
+		}
+	})
+}
+
+// Checksums that are accepted have values of their algorithm's length, in a form
+// that no longer changes.
+func FuzzChecksums(f *testing.F) {
+	f.Add("MD5:9dd4e461268c8034f5c8564e155c67a6 adler32:790079", "")
+	f.Add("SHA3-256:00", "sha-256=:LXEWQrcmsEQBYnyp+6wy9chTD7GQPMTbAiWHF5IaSIE=:;x=1, md5=:xx:")
+	f.Add("MD5:", "sha-256=::")
+	f.Add("x", "sha-256")
+	f.Fuzz(func(t *testing.T, list, digest string) {
+		sums, err := parseChecksums(http.Header{"Oc-Checksum": {list}, "Content-Digest": {digest}})
+		if err != nil {
+			onlyHTTPError(t, err)
+			return
+		}
+		for _, sum := range sums {
+			if size := checksumBytes[sum.Algorithm]; size == 0 || len(sum.Hex) != 2*size || strings.Trim(sum.Hex, "0123456789abcdef") != "" {
+				t.Fatalf("checksum %+v", sum)
+			}
+		}
+		if again, err := parseChecksumList(formatChecksums(sums)); err != nil || !slices.Equal(again, sums) {
+			t.Fatalf("%q and %q are %v; again they are %v, %v", list, digest, sums, again, err)
 		}
 	})
 }

@@ -37,23 +37,22 @@ func (q *request) mkcol(w http.ResponseWriter) error {
 // section 3). Properties that are to blame answer with their own status, as in
 // the example of section 3.4.
 func (q *request) extendedMkcol(w http.ResponseWriter, ops []propOp) error {
-	patch, protected := planPatch(ops)
+	patch, outcome := planPatch(ops)
 	claim := store.Claim(q)
-	if len(protected) > 0 {
-		patch, claim = store.Patch{}, refusing{q, errProtected}
+	if len(outcome.blamed) > 0 {
+		patch, claim = store.Patch{}, refusing{q, errBlamed}
 	}
 	_, err := q.h.opt.Store.Mkdir(q.r.Context(), q.target(), patch, claim)
-	var outcome patched
+	blamed, ok := q.blame(ops, err)
 	switch {
 	case err == nil:
 		w.Header().Set("Content-Length", "0")
 		w.Header().Set("Cache-Control", "no-cache")
 		w.WriteHeader(http.StatusCreated)
 		return nil
-	case errors.Is(err, errProtected):
-		outcome = patched{ops, protected, protectedFailure}
-	case oversized(err):
-		outcome = patched{ops, settings(ops), q.failureOf(err)}
+	case errors.Is(err, errBlamed):
+	case ok:
+		outcome = blamed
 	default:
 		return err
 	}
@@ -61,8 +60,8 @@ func (q *request) extendedMkcol(w http.ResponseWriter, ops []propOp) error {
 	return nil
 }
 
-// errProtected: a property that is to be set belongs to the server.
-var errProtected = errors.New("dav: protected property")
+// errBlamed: a property that is to be set cannot be.
+var errBlamed = errors.New("dav: property that cannot be set")
 
 // refusing is the claim of a request that is refused in any case: it fails with
 // err once the store has asked all that could refuse it sooner, existence, locks

@@ -100,19 +100,20 @@ func (pw *propWriter) readUsage() (err error) {
 func (pw *propWriter) plan() {
 	switch pw.ask.kind {
 	case propfindAll:
-		pw.want = store.Want{Props: true, Locks: true}
+		pw.want = store.Want{Props: true, Locks: true, Checksums: slices.Contains(pw.ask.props, checksumsProperty)}
 		return
 	case propfindNames:
 		pw.want = store.Want{Props: true, NamesOnly: true}
 		return
 	}
 	for _, name := range pw.ask.props {
-		if !isProtected(name) && !slices.Contains(pw.want.PropNames, name.local) {
+		if !isComputed(name) && !slices.Contains(pw.want.PropNames, name.local) {
 			pw.want.PropNames = append(pw.want.PropNames, name.local)
 		}
 	}
 	pw.want.Props = len(pw.want.PropNames) > 0
 	pw.want.Locks = pw.asksFor("lockdiscovery")
+	pw.want.Checksums = slices.Contains(pw.ask.props, checksumsProperty)
 }
 
 func (pw *propWriter) asksFor(live string) bool {
@@ -173,9 +174,9 @@ func (pw *propWriter) all(l *listed) (missing []xmlName) {
 			pw.live(p, l)
 		}
 	}
-	for _, p := range l.Props {
-		if !liveName(p) {
-			pw.m.raw(p.XML)
+	for i := range l.Props {
+		if p := &l.Props[i]; !liveName(*p) {
+			pw.stored(l, p)
 		}
 	}
 	if pw.windows && l.kind == storedResource {
@@ -214,7 +215,7 @@ func (pw *propWriter) props(l *listed, names []xmlName) (missing []xmlName) {
 			continue
 		}
 		if p := l.dead(name); p != nil {
-			pw.m.raw(p.XML)
+			pw.stored(l, p)
 			continue
 		}
 		missing = append(missing, name)

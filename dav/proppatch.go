@@ -19,15 +19,13 @@ func (q *request) proppatch(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	patch, protected := planPatch(ops)
-	outcome := patched{ops: ops}
-	if len(protected) > 0 {
-		// Nothing is changed, yet locks and conditions come first.
-		patch, outcome = store.Patch{}, patched{ops, protected, protectedFailure}
+	patch, outcome := planPatch(ops)
+	if len(outcome.blamed) > 0 {
+		patch = store.Patch{} // nothing is changed, yet locks and conditions come first
 	}
-	node, err := q.h.opt.Store.PatchProps(q.r.Context(), q.target(), patch, q)
-	if oversized(err) {
-		outcome = patched{ops, settings(ops), q.failureOf(err)}
+	node, err := q.patch(patch)
+	if blamed, ok := q.blame(ops, err); ok {
+		outcome = blamed
 		node, err = q.stat()
 	}
 	if err != nil {
@@ -41,11 +39,30 @@ func (q *request) proppatch(w http.ResponseWriter) error {
 	return nil
 }
 
-// oversized reports whether a patch failed because the user may not store as
-// much. That is the properties' own 507 (RFC 4918 section 9.2.1); the server's
-// want of space is the request's.
-func oversized(err error) bool {
-	return errors.Is(err, store.ErrTooManyProps) || errors.Is(err, store.ErrQuota)
+// patch changes properties. Checksums that the patch names and that nobody has
+// verified yet are computed first, once it is known that nothing else refuses it.
+func (q *request) patch(p store.Patch) (store.Node, error) {
+	node, err := q.h.opt.Store.PatchProps(q.r.Context(), q.target(), p, q)
+	if !errors.Is(err, store.ErrChecksum) || node.IsFolder() {
+		return node, err
+	}
+	if _, err := q.h.opt.Store.Checksums(q.r.Context(), q.target(), algorithms(p.Checksums)...); err != nil {
+		return node, err
+	}
+	return q.h.opt.Store.PatchProps(q.r.Context(), q.target(), p, q)
+}
+
+// blame finds the properties for which a patch failed. That the user may not
+// store as much is their own 507 (RFC 4918 section 9.2.1), while the server's want
+// of space is the request's.
+func (q *request) blame(ops []propOp, err error) (patched, bool) {
+	switch {
+	case errors.Is(err, store.ErrTooManyProps), errors.Is(err, store.ErrQuota):
+		return patched{ops, settings(ops), q.failureOf(err)}, true
+	case errors.Is(err, store.ErrChecksum):
+		return patched{ops, map[xmlName]bool{checksumsProperty: true}, valueFailure("the content has not got this checksum")}, true
+	}
+	return patched{}, false
 }
 
 // settings are the properties that operations set: those that take space.
@@ -59,35 +76,63 @@ func settings(ops []propOp) map[xmlName]bool {
 	return set
 }
 
-// planPatch turns the operations of a body into the store's, and lists the
-// properties no client may change. Windows' modification time is stored and
-// also obeyed: it is sent after the content to keep the date of a copied file.
-func planPatch(ops []propOp) (patch store.Patch, protected map[xmlName]bool) {
-	protected = map[xmlName]bool{}
+// planPatch turns the operations of a body into the store's. When there are
+// properties that no client may change, or not to that, they are blamed.
+func planPatch(ops []propOp) (patch store.Patch, outcome patched) {
+	protected, unusable := map[xmlName]bool{}, map[xmlName]bool{}
 	for _, op := range ops {
-		if isProtected(op.name) {
+		switch {
+		case isProtected(op):
 			protected[op.name] = true
-			continue
-		}
-		patch.Props = append(patch.Props, store.PropOp{
-			Property: store.Property{Space: op.name.space, Local: op.name.local, XML: string(op.xml)},
-			Remove:   op.remove,
-		})
-		if op.name == win32Modified && !op.remove {
-			if t, ok := win32Time(elementText(op.xml)); ok {
-				patch.Modified = &t
-			}
+		case !planOp(&patch, op):
+			unusable[op.name] = true
 		}
 	}
-	return patch, protected
+	switch {
+	case len(protected) > 0:
+		return patch, patched{ops, protected, protectedFailure}
+	case len(unusable) > 0:
+		return patch, patched{ops, unusable, valueFailure("the property cannot have this value")}
+	}
+	return patch, patched{ops: ops}
 }
 
-// win32Time reads a date that Windows can mean and HTTP can show: its clock
-// starts in 1601, and the format has four digits for the year.
+// planOp adds an operation, or reports that its value is of no use. Windows'
+// modification time is stored and also obeyed: it is sent after the content to
+// keep the date of a copied file. lastmodified is how clients of ownCloud set the
+// time, with the checksum they know beside it, so that it is not lost.
+func planOp(patch *store.Patch, op propOp) bool {
+	switch {
+	case op.name == lastModified:
+		t, ok := parseUnixTime(elementText(op.xml))
+		patch.Modified = &t
+		return ok
+	case op.name == checksumsProperty:
+		sums, err := parseChecksumList(innerText(op.xml, 2))
+		patch.Checksums = sums
+		return err == nil && len(sums) > 0
+	case op.name == win32Modified && !op.remove:
+		if t, ok := win32Time(elementText(op.xml)); ok {
+			patch.Modified = &t
+		}
+	}
+	patch.Props = append(patch.Props, store.PropOp{
+		Property: store.Property{Space: op.name.space, Local: op.name.local, XML: string(op.xml)},
+		Remove:   op.remove,
+	})
+	return true
+}
+
+var lastModified = davName("lastmodified")
+
+// valueFailure is the reason when a property cannot have the value that was sent
+// (409 in RFC 4918 section 9.2.1).
+func valueFailure(text string) failure { return failure{status: http.StatusConflict, text: text} }
+
+// win32Time reads a date that can be shown.
 func win32Time(text string) (time.Time, bool) {
 	t, err := http.ParseTime(text)
-	year := t.UTC().Year()
-	return t, err == nil && year >= 1601 && year <= 9999
+	return t, err == nil && showable(t)
 }
 
 // patched is what became of the operations of a body.

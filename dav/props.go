@@ -28,10 +28,20 @@ const (
 // liveProperty is a property whose value the server knows (RFC 4918 section
 // 15). write is called only where has is true; a nil has is always true.
 type liveProperty struct {
+	space string // "" is DAV:
 	name  string
 	named bool // left out of allprop and propname
 	has   func(*propWriter, *listed) bool
 	write func(*propWriter, *listed)
+	// settable: PROPPATCH may set it, though not remove it.
+	settable bool
+}
+
+func (p *liveProperty) xmlName() xmlName {
+	if p.space == "" {
+		return davName(p.name)
+	}
+	return xmlName{p.space, p.name}
 }
 
 // liveProperties in the order in which allprop lists them. resourcetype comes
@@ -56,6 +66,11 @@ var liveProperties = []liveProperty{
 	{name: "quota-used-bytes", named: true, has: isCollection, write: func(pw *propWriter, _ *listed) {
 		pw.m.number("quota-used-bytes", pw.usage.Used)
 	}},
+	{name: "lastmodified", named: true, has: isStored, settable: true, write: func(pw *propWriter, l *listed) {
+		pw.m.number("lastmodified", l.Modified.Unix())
+	}},
+	{space: ocSpace, name: "checksums", named: true, has: isFile, settable: true, write: (*propWriter).checksums},
+	{space: ocSpace, name: "permissions", named: true, has: isStored, write: (*propWriter).permissions},
 	{name: "current-user-principal", named: true, write: (*propWriter).currentUserPrincipal},
 }
 
@@ -63,7 +78,7 @@ var liveProperties = []liveProperty{
 var liveByName = func() map[xmlName]*liveProperty {
 	byName := map[xmlName]*liveProperty{}
 	for i := range liveProperties {
-		byName[davName(liveProperties[i].name)] = &liveProperties[i]
+		byName[liveProperties[i].xmlName()] = &liveProperties[i]
 	}
 	return byName
 }()
@@ -83,10 +98,15 @@ func hasModified(_ *propWriter, l *listed) bool  { return !l.Modified.IsZero() }
 // hasQuota: without a quota nothing is known to be available (RFC 4331 section 3).
 func hasQuota(pw *propWriter, l *listed) bool { return isCollection(pw, l) && pw.usage.Quota > 0 }
 
-// isProtected reports whether PROPPATCH may not change the property. The
-// display name is the one live property that can be given another value (RFC
-// 4918 section 15.2 asks for it): it is then stored like a dead one.
-func isProtected(name xmlName) bool { return liveByName[name] != nil && name != displayName }
+// isComputed reports whether the server alone knows the value of a property. The
+// display name can be given another one (RFC 4918 section 15.2 asks for it): it
+// is then stored like a dead property.
+func isComputed(name xmlName) bool { return liveByName[name] != nil && name != displayName }
+
+// isProtected reports whether PROPPATCH may not do with a property what it asks.
+func isProtected(op propOp) bool {
+	return isComputed(op.name) && (op.remove || !liveByName[op.name].settable)
+}
 
 var displayName = davName("displayname")
 
@@ -185,6 +205,18 @@ const (
 )
 
 var win32Modified = xmlName{win32Space, "Win32LastModifiedTime"}
+
+// stored writes a dead property. The modification time that Windows has set is
+// what the resource had until a later change gave it another; then that counts.
+func (pw *propWriter) stored(l *listed, p *store.Property) {
+	if p.Space == win32Modified.space && p.Local == win32Modified.local {
+		if t, ok := win32Time(elementText([]byte(p.XML))); ok && t.Unix() != l.Modified.Unix() {
+			pw.m.textName(win32Modified, l.Modified.UTC().Format(http.TimeFormat))
+			return
+		}
+	}
+	pw.m.raw(p.XML)
+}
 
 // win32 writes those of Windows' properties that are not stored.
 func (pw *propWriter) win32(l *listed) {

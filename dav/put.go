@@ -52,6 +52,8 @@ type body struct {
 	r    io.Reader
 	size int64 // -1 when unknown
 	err  error
+	// checksums are what the client says of the content.
+	checksums []store.Checksum
 }
 
 // newBody finds out how long the body is and refuses one that is too long.
@@ -64,7 +66,11 @@ func (q *request) newBody(w http.ResponseWriter) (*body, error) {
 	} else if ok {
 		size = announced
 	}
-	b := &body{r: q.r.Body, size: size}
+	checksums, err := parseChecksums(q.r.Header)
+	if err != nil {
+		return nil, err
+	}
+	b := &body{r: q.r.Body, size: size, checksums: checksums}
 	if limit := q.h.opt.MaxBody; limit > 0 {
 		if size > limit {
 			return nil, &http.MaxBytesError{Limit: limit}

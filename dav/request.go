@@ -31,6 +31,9 @@ type request struct {
 	// unmodifiedSince is the If-Unmodified-Since date, zero when there is none
 	// to obey.
 	unmodifiedSince time.Time
+	// modified is the modification time that comes with the request, zero when
+	// there is none to obey.
+	modified time.Time
 }
 
 // admit reads the headers of a located request and refuses what the rest relies
@@ -44,6 +47,7 @@ func (q *request) admit() error {
 	if q.depth, err = parseDepth(q.r.Header.Values("Depth")); err != nil && q.wantsDepth() {
 		return err
 	}
+	q.readModified()
 	if q.r.Method == "COPY" || q.r.Method == "MOVE" {
 		if q.overwrite, err = parseOverwrite(q.r.Header); err != nil {
 			return err

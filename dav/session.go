@@ -22,6 +22,7 @@ type session struct {
 	node    *store.Node       // the version GET answers for, known before go-webdav is asked
 	content io.ReadSeekCloser // of GET, read together with the node
 	body    *body             // of PUT
+	answer  http.Header       // of the response
 	read    error             // what went wrong while content was read
 	err     error             // what failed, for reply
 }
@@ -38,6 +39,7 @@ func (q *request) delegate(w http.ResponseWriter, s *session, header http.Header
 	r := new(http.Request)
 	*r = *q.r
 	r.Header = header
+	s.answer = w.Header()
 	p := &reply{ResponseWriter: w, failed: func(status int) { q.fail(w, s.failure(status)) }}
 	(&webdav.Handler{FileSystem: s}).ServeHTTP(p, r)
 	switch {
@@ -139,11 +141,12 @@ func fileInfo(n store.Node, href string) webdav.FileInfo {
 // Create implements webdav.FileSystem. The FileInfo has no type, which would be
 // sent as that of an answer without content.
 func (s *session) Create(ctx context.Context, _ string, _ io.ReadCloser, _ *webdav.CreateOptions) (*webdav.FileInfo, bool, error) {
-	f := store.File{Body: s.body, Size: s.body.size, ContentType: s.q.sentType()}
+	f := store.File{Body: s.body, Size: s.body.size, ContentType: s.q.sentType(), Modified: s.q.modified, Checksums: s.body.checksums}
 	node, created, err := s.store().Put(ctx, s.q.target(), f, s.q)
 	if err != nil {
 		return nil, false, s.fail(s.body.explain(err))
 	}
+	s.q.acceptTime(s.answer)
 	info := fileInfo(node, s.q.href(false))
 	info.MIMEType = ""
 	return &info, created, nil
@@ -159,28 +162,32 @@ func (s *session) RemoveAll(ctx context.Context, _ string, _ *webdav.RemoveAllOp
 
 // Mkdir implements webdav.FileSystem.
 func (s *session) Mkdir(ctx context.Context, _ string) error {
-	if _, err := s.store().Mkdir(ctx, s.q.target(), store.Patch{}, s.q); err != nil {
+	if _, err := s.store().Mkdir(ctx, s.q.target(), s.q.timePatch(), s.q); err != nil {
 		return s.fail(err)
 	}
+	s.q.acceptTime(s.answer)
 	return nil
 }
 
 // Copy implements webdav.FileSystem.
 func (s *session) Copy(ctx context.Context, _, _ string, _ *webdav.CopyOptions) (bool, error) {
-	o := store.CopyOptions{Shallow: s.q.depth == depth0, NoOverwrite: !s.q.overwrite}
+	o := store.CopyOptions{Shallow: s.q.depth == depth0, NoOverwrite: !s.q.overwrite, Modified: s.q.modified}
 	created, err := s.store().Copy(ctx, s.q.target(), s.q.dest.target(), o, s.q)
 	if err != nil {
 		return false, s.fail(err)
 	}
+	s.q.acceptTime(s.answer)
 	return created, nil
 }
 
 // Move implements webdav.FileSystem.
 func (s *session) Move(ctx context.Context, _, _ string, _ *webdav.MoveOptions) (bool, error) {
-	created, err := s.store().Move(ctx, s.q.target(), s.q.dest.target(), store.MoveOptions{NoOverwrite: !s.q.overwrite}, s.q)
+	o := store.MoveOptions{NoOverwrite: !s.q.overwrite, Modified: s.q.modified}
+	created, err := s.store().Move(ctx, s.q.target(), s.q.dest.target(), o, s.q)
 	if err != nil {
 		return false, s.fail(err)
 	}
+	s.q.acceptTime(s.answer)
 	return created, nil
 }
 

@@ -50,7 +50,11 @@ func writeDocument(w http.ResponseWriter, status int, root string, fill func(*mu
 
 // elementText is the character data directly inside the root of an element
 // that readProppatch has read, without blanks around it.
-func elementText(xml []byte) string {
+func elementText(xml []byte) string { return innerText(xml, 1) }
+
+// innerText is elementText as far as some levels of elements, those inside the root
+// set off by blanks.
+func innerText(xml []byte, levels int) string {
 	r, err := newXMLReader(string(xml))
 	if err != nil {
 		return ""
@@ -63,8 +67,10 @@ func elementText(xml []byte) string {
 		switch token, err := r.next(); {
 		case err != nil || token == tokenEOF:
 			return trimOWS(text)
-		case token == tokenText && len(r.open) == 1:
+		case token == tokenText && len(r.open) <= levels:
 			text += r.text
+		case token == tokenEnd:
+			text += " "
 		}
 	}
 }

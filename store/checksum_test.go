@@ -71,6 +71,24 @@ func (f *fixture) wantChecksums(path, content string, algorithms ...string) {
 	wantEqual(f.t, "checksums of "+path, fmt.Sprint(f.checksums(path)), fmt.Sprint(claimed(content, algorithms...).Checksums))
 }
 
+// TestChecksumsOfLongContent: content that comes in many reads, with its length
+// announced or not.
+func TestChecksumsOfLongContent(t *testing.T) {
+	f := newFixture(t)
+	content := strings.Repeat("0123456789abcdef", 3<<16)
+	for _, size := range []int64{int64(len(content)), -1} {
+		long := claimed(content, "SHA1", "MD5", "ADLER32", "SHA256")
+		long.Size = size
+		f.putFile("/f", long)
+		f.wantChecksums("/f", content, "SHA1", "MD5", "ADLER32", "SHA256")
+		long = claimed(content[1:]+"f", "ADLER32")
+		long.Body, long.Size = strings.NewReader(content[1:]+"e"), size
+		_, _, err := f.Put(t.Context(), f.at("/f"), long, f.me())
+		wantError(t, err, store.ErrChecksum)
+		f.wantChecksums("/f", content, "SHA1", "MD5", "ADLER32", "SHA256")
+	}
+}
+
 // TestChecksumsAreKept: what a client said of content and what turned out right
 // is shown with it, in one order.
 func TestChecksumsAreKept(t *testing.T) {
