@@ -67,8 +67,8 @@
 // http.ServeContent, which the library uses, answers a malformed Range with
 // 416, knows "bytes" in lower case only, ranges a HEAD and reads the first line
 // of If-Match: contentConditions hands it what it reads rightly. Everything else
-// is served here: OPTIONS, PROPFIND, PROPPATCH, LOCK, UNLOCK, GET and HEAD of
-// collections, MKCOL with a body.
+// is served here: OPTIONS, PROPFIND, PROPPATCH, SEARCH, LOCK, UNLOCK, GET and HEAD
+// of collections, MKCOL with a body.
 //
 // # Decisions
 //
@@ -146,6 +146,22 @@
 //     (9.3).
 //   - A listing that fails after its first bytes breaks the connection: a client
 //     must not take part of a collection for the whole of it.
+//   - SEARCH knows DAV:basicsearch (RFC 5323) without its optional contains,
+//     language-defined, language-matches and typed-literal, and without a score:
+//     these are 422, what the grammar has not is 400. A property has the value that
+//     PROPFIND shows, a dead one its text; whatever is said of one that the
+//     resource has not got, or that holds elements, is unknown. Lengths and dates
+//     compare as such, dates to the second; the rest are texts, compared in normal
+//     form C by code points. caseless, "no" unless it is said, is Unicode's
+//     canonical caseless matching. What PROPFIND shows only when named cannot be
+//     searched for: 422.
+//   - A scope outside the principal's mounts, on another server, below a blocked
+//     name or unmapped is 409 search-scope-valid, all the same. Blocked names and
+//     what is below them are found nowhere.
+//   - A SEARCH looks at as many resources as a PROPFIND may list (100,000 where
+//     that has no limit) and sorts up to store.MaxSorted results. When there may be
+//     more, the last response is a 507 of the Request-URI (RFC 5323 section 2.3.1).
+//     A limit that the client set is none of these.
 //   - Content is served with a sandboxing Content-Security-Policy and without
 //     type guessing. A page that somebody stored cannot act as this site.
 package dav

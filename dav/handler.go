@@ -213,13 +213,14 @@ func init() {
 		"PROPPATCH":       (*request).proppatch,
 		"LOCK":            (*request).lock,
 		"UNLOCK":          (*request).unlock,
+		"SEARCH":          (*request).search,
 	}
 }
 
 // allMethods are those of a resource to which its principal may write.
 var allMethods = []string{
 	http.MethodOptions, http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete,
-	"COPY", "MOVE", "MKCOL", "PROPFIND", "PROPPATCH", "LOCK", "UNLOCK",
+	"COPY", "MOVE", "MKCOL", "PROPFIND", "PROPPATCH", "LOCK", "UNLOCK", "SEARCH",
 }
 
 // Methods lists the methods that some resource has.
@@ -227,7 +228,7 @@ func Methods() []string { return slices.Clone(allMethods) }
 
 // refusedMethods are registered methods that no resource here has, so that 405
 // is the answer and not 501 (RFC 9110 section 9.1).
-var refusedMethods = []string{http.MethodPost, http.MethodPatch, http.MethodTrace, http.MethodConnect, "REPORT", "SEARCH"}
+var refusedMethods = []string{http.MethodPost, http.MethodPatch, http.MethodTrace, http.MethodConnect, "REPORT"}
 
 func errUnknownMethod(method string) error {
 	if slices.Contains(refusedMethods, method) || slices.Contains(allMethods, method) {

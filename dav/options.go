@@ -3,6 +3,7 @@ package dav
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 
 	"holdfast/store"
@@ -32,6 +33,9 @@ func serveOptions(w http.ResponseWriter, methods []string) {
 	h.Set("DAV", "1, 2, 3, extended-mkcol")
 	h.Set("MS-Author-Via", "DAV")
 	h.Set("Allow", strings.Join(methods, ", "))
+	if slices.Contains(methods, "SEARCH") {
+		h.Set("DASL", grammars)
+	}
 	h.Set("Content-Length", "0")
 	w.WriteHeader(http.StatusOK)
 }

@@ -55,7 +55,7 @@ func (q *request) nameOf(e store.Entry) string {
 	return e.Name
 }
 
-// propWriter answers one PROPFIND.
+// propWriter answers one PROPFIND or SEARCH.
 type propWriter struct {
 	q     *request
 	w     *multistatusWriter
@@ -78,10 +78,15 @@ func (q *request) newPropWriter(w http.ResponseWriter) (*propWriter, error) {
 	if err != nil {
 		return nil, err
 	}
+	return q.newPropWriterFor(w, ask), nil
+}
+
+// newPropWriterFor gets ready what an answer with these properties takes.
+func (q *request) newPropWriterFor(w http.ResponseWriter, ask propfind) *propWriter {
 	pw := &propWriter{q: q, ask: ask, w: &multistatusWriter{w: w}, windows: q.isWindows()}
 	pw.plan()
 	pw.m = newMultistatus(pw.w)
-	return pw, nil
+	return pw
 }
 
 // readUsage reads what the quota properties of the request's mount show.

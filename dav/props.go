@@ -71,6 +71,7 @@ var liveProperties = []liveProperty{
 	}},
 	{space: ocSpace, name: "checksums", named: true, has: isFile, settable: true, write: (*propWriter).checksums},
 	{space: ocSpace, name: "permissions", named: true, has: isStored, write: (*propWriter).permissions},
+	{name: "supported-query-grammar-set", named: true, has: isStored, write: func(pw *propWriter, _ *listed) { pw.m.raw(supportedGrammars) }},
 	{name: "current-user-principal", named: true, write: (*propWriter).currentUserPrincipal},
 }
 

@@ -195,6 +195,8 @@ const (
 	lockinfoFmt = `<D:lockinfo xmlns:D="DAV:"><D:lockscope><D:%s/></D:lockscope><D:locktype><D:write/></D:locktype><D:owner>me</D:owner></D:lockinfo>`
 	propfindFmt = `<D:propfind xmlns:D="DAV:"><D:prop>%s</D:prop></D:propfind>`
 	updateFmt   = `<D:propertyupdate xmlns:D="DAV:"><D:%s><D:prop>%s</D:prop></D:%[1]s></D:propertyupdate>`
+	searchFmt   = `<D:searchrequest xmlns:D="DAV:"><D:basicsearch>%s</D:basicsearch></D:searchrequest>`
+	findClauses = `<D:select><D:prop><D:displayname/></D:prop></D:select><D:from><D:scope><D:href/><D:depth>infinity</D:depth></D:scope></D:from>`
 )
 
 // call reads the words before the arrow.
@@ -227,6 +229,10 @@ func (r row) call(t *testing.T, words []string) call {
 			c.chunked = true
 		case key == "http10":
 			c.http10 = true
+		case key == "find":
+			setBody(fmt.Sprintf(searchFmt, findClauses+value))
+		case key == "query":
+			setBody(fmt.Sprintf(searchFmt, value))
 		case key == "size":
 			n, err := strconv.Atoi(value)
 			if err != nil {

@@ -59,6 +59,12 @@
 // sent and looked up by their NFC form. Removing a folder detaches it, one row,
 // and Purge deletes what hangs below in small steps. Moving changes one row.
 //
+// A Search is a Walk that hands on what its caller's function takes. No part of
+// what is looked for reaches SQL, so that a query means the same on every engine,
+// letters beyond ASCII included, costs a look at each resource and no more, and
+// ends with its request. Without an order nothing is kept; with one, the first
+// MaxSorted results are, without what is to be shown of them.
+//
 // # Users and teams
 //
 // A workspace is a user's or a team's and begins and ends with it. Whose personal

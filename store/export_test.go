@@ -112,3 +112,22 @@ func (s *Store) Watch(fn func(query string, args []any)) (stop func()) {
 	set(fn)
 	return func() { set(nil) }
 }
+
+// ReadersIdle reports whether all connections that read can be had at once before
+// the context ends.
+func (s *Store) ReadersIdle(ctx context.Context) bool {
+	var taken []*conn
+	defer func() {
+		for _, c := range taken {
+			s.readers.put(c)
+		}
+	}()
+	for range cap(s.readers.idle) {
+		c, err := s.readers.take(ctx)
+		if err != nil {
+			return false
+		}
+		taken = append(taken, c)
+	}
+	return true
+}

@@ -44,6 +44,9 @@ func everything(t *testing.T, f *fixture) {
 		must(t, err)
 		for _, depth := range []int{store.DepthZero, store.DepthOne, store.DepthInfinity} {
 			must(t, f.Walk(ctx, f.at(path), depth, store.Want{Props: true, Locks: true, Checksums: true}, 1000, func(store.Entry) error { return nil }))
+			scopes := []store.SearchScope{{Target: f.at(path), Depth: depth}, {Target: f.at("/"), Depth: depth}}
+			_, err = f.Search(ctx, scopes, store.Query{Keys: byName, Descending: []bool{true}}, store.Want{Props: true, Locks: true}, func(int, store.Entry) error { return nil })
+			must(t, err)
 		}
 		must(t, f.Unlock(ctx, f.at(path), store.ByToken(l.Lock.Token), f.me()))
 	}

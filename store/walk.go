@@ -216,6 +216,9 @@ func (w *walker) members(folder Entry) error {
 // handOn hands on an entry and, if the walk goes there, what is below it.
 func (w *walker) handOn(e Entry) error {
 	if err := w.fn(e); err != nil {
+		if err == errPass {
+			return nil
+		}
 		return err
 	}
 	if w.depth != DepthInfinity || !e.IsFolder() {

@@ -1,0 +1,37 @@
+package dav
+
+import (
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
+)
+
+// A text is compared in normal form C, so that it does not matter in which form
+// a client wrote it, and without regard to case in the form of Unicode's
+// canonical caseless matching (The Unicode Standard section 3.13), which RFC
+// 5323 section 5.18 asks for.
+
+// fold is a text as it is compared with others of its kind.
+func fold(s string, caseless bool) string {
+	if !caseless {
+		return norm.NFC.String(s)
+	}
+	if isASCII(s) {
+		return lowerASCII(s)
+	}
+	return norm.NFC.String(cases.Fold().String(norm.NFD.String(s)))
+}
+
+func lowerASCII(s string) string {
+	for i := range len(s) {
+		if 'A' <= s[i] && s[i] <= 'Z' {
+			b := []byte(s)
+			for ; i < len(b); i++ {
+				if 'A' <= b[i] && b[i] <= 'Z' {
+					b[i] += 'a' - 'A'
+				}
+			}
+			return string(b)
+		}
+	}
+	return s
+}
