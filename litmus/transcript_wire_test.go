@@ -137,7 +137,9 @@ func (w *wire) request(s step, v variables) (head, body string, err error) {
 		fmt.Fprintf(&b, "%s: %s\r\n", f.name, f.value)
 	}
 	coding, _ := s.has("Transfer-Encoding")
-	body = s.content(strings.EqualFold(coding, "chunked"))
+	if body, err = s.content(v, strings.EqualFold(coding, "chunked")); err != nil {
+		return "", "", err
+	}
 	if _, ok := s.has("Content-Length"); !ok && s.hasBody && coding == "" {
 		fmt.Fprintf(&b, "Content-Length: %d\r\n", len(body))
 	}
@@ -149,17 +151,24 @@ func (w *wire) request(s step, v variables) (head, body string, err error) {
 }
 
 // content is the body as it goes over the wire: its lines, or each as a chunk.
-func (s step) content(chunked bool) string {
-	lines := s.body
-	if s.size > 0 {
-		lines = []string{strings.Repeat("0123456789abcdef", int(s.size)/16+1)[:s.size]}
+func (s step) content(v variables, chunked bool) (string, error) {
+	lines := []string{strings.Repeat("0123456789abcdef", int(s.size)/16+1)[:s.size]}
+	if s.size == 0 {
+		lines = nil
+	}
+	for _, line := range s.body {
+		line, err := v.expand(line, asItIs)
+		if err != nil {
+			return "", err
+		}
+		lines = append(lines, line)
 	}
 	if !chunked {
-		return strings.Join(lines, "\n")
+		return strings.Join(lines, "\n"), nil
 	}
 	var b strings.Builder
 	for _, chunk := range lines {
 		b.WriteString(strconv.FormatInt(int64(len(chunk)), 16) + "\r\n" + chunk + "\r\n")
 	}
-	return b.String() + "0\r\n\r\n"
+	return b.String() + "0\r\n\r\n", nil
 }
