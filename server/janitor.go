@@ -32,6 +32,7 @@ func jobs(st *store.Store, objects blob.Store, versionsAge Duration) []job {
 		{name: "purge", every: 10 * time.Minute, first: true, signal: st.PurgeSignal(), round: st.Purge},
 		{name: "expire locks", every: time.Minute, first: true, round: st.ExpireLocks},
 		{name: "collect garbage", every: 5 * time.Minute, first: true, round: st.CollectGarbage},
+		{name: "prune uploads", every: time.Hour, first: true, round: st.PruneUploads},
 		{name: "remove orphans", every: 6 * time.Hour, round: st.RemoveOrphans},
 	}
 	if versionsAge > 0 {

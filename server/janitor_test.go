@@ -191,6 +191,9 @@ func TestPruneVersionsIsAJob(t *testing.T) {
 		}
 	})
 	for _, age := range []Duration{0, 1} {
+		if !slices.ContainsFunc(jobs(st, nil, age), func(j job) bool { return j.name == "prune uploads" && j.first }) {
+			t.Error("uploads are not pruned")
+		}
 		listed := slices.ContainsFunc(jobs(st, nil, age), func(j job) bool { return j.name == "prune versions" })
 		if listed != (age > 0) {
 			t.Errorf("age %v: listed %v", age, listed)

@@ -80,11 +80,16 @@ WHERE p.namespace_id <> f.namespace_id`,
 WITH RECURSIVE tree (id) AS (SELECT id FROM folders WHERE parent_id IS NULL
 UNION ALL SELECT f.id FROM tree CROSS JOIN folders f ON f.parent_id = tree.id) SELECT id FROM tree)`,
 	`SELECT 'file ' || f.id || ' and folder ' || d.id || ' have one name' FROM files f JOIN folders d ON d.parent_id = f.folder_id AND d.name_key = f.name_key`,
-	`WITH used (blob_id) AS (SELECT blob_id FROM files UNION ALL SELECT blob_id FROM file_versions)
+	`WITH used (blob_id) AS (SELECT blob_id FROM files UNION ALL SELECT blob_id FROM file_versions UNION ALL SELECT blob_id FROM upload_chunks)
 SELECT 'blob ' || b.id || ' has ' || b.refs || ' references, found ' || count(u.blob_id) FROM blobs b LEFT JOIN used u ON u.blob_id = b.id
 GROUP BY b.id HAVING b.refs <> count(u.blob_id)`,
 	`SELECT 'file ' || f.id || ' has size ' || f.size || ', its blob ' || b.size FROM files f JOIN blobs b ON b.id = f.blob_id WHERE f.size <> b.size`,
 	`SELECT 'version ' || v.id || ' has size ' || v.size || ', its blob ' || b.size FROM file_versions v JOIN blobs b ON b.id = v.blob_id WHERE v.size <> b.size`,
+	`SELECT 'piece ' || c.id || ' of upload ' || c.upload_id || ' has size ' || c.size || ', its blob ' || b.size FROM upload_chunks c
+JOIN blobs b ON b.id = c.blob_id WHERE c.size <> b.size`,
+	`SELECT 'upload ' || u.id || ' says it has ' || u.chunks || ' pieces of ' || u.bytes || ' bytes, found ' || count(c.id) || ' of ' || coalesce(sum(c.size), 0)
+FROM uploads u LEFT JOIN upload_chunks c ON c.upload_id = u.id WHERE u.user_id IS NOT NULL
+GROUP BY u.id HAVING u.chunks <> count(c.id) OR u.bytes <> coalesce(sum(c.size), 0)`,
 	`SELECT 'file ' || f.id || ' says its versions take ' || f.versions_bytes || ' bytes, found ' || coalesce(sum(v.size), 0)
 FROM files f LEFT JOIN file_versions v ON v.file_id = f.id GROUP BY f.id HAVING f.versions_bytes <> coalesce(sum(v.size), 0)`,
 	`SELECT 'blob ' || b.id || ' has neither or both of object and data' FROM blobs b LEFT JOIN blob_data d ON d.blob_id = b.id
@@ -93,7 +98,8 @@ WHERE (b.object_key IS NULL) = (d.blob_id IS NULL)`,
 WHERE length(d.data) <> b.size`,
 	`SELECT 'object ' || object_key || ' is garbage and in use' FROM garbage JOIN blobs USING (object_key)`,
 	`WITH stored (namespace_id, bytes) AS (
-SELECT namespace_id, size + props_bytes + versions_bytes FROM files UNION ALL SELECT namespace_id, props_bytes FROM folders)
+SELECT namespace_id, size + props_bytes + versions_bytes FROM files UNION ALL SELECT namespace_id, props_bytes FROM folders
+UNION ALL SELECT n.id, u.bytes FROM uploads u JOIN resource_lock_namespaces n ON n.workspace_type = 'personal' AND n.workspace_id = u.user_id)
 SELECT 'namespace ' || n.id || ' stores ' || coalesce(sum(s.bytes), 0) || ' bytes, its usage says ' || coalesce(u.bytes, 'nothing')
 FROM resource_lock_namespaces n LEFT JOIN storage_usage u ON u.namespace_id = n.id LEFT JOIN stored s ON s.namespace_id = n.id
 GROUP BY n.id HAVING coalesce(sum(s.bytes), 0) IS NOT u.bytes`,

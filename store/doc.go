@@ -53,6 +53,15 @@
 // that copies and versions have it too and a change of names, properties or times
 // does not lose it.
 //
+// # Uploads
+//
+// An upload is a file that comes in pieces. A piece is content like a file's, and
+// counts as stored in the workspace of the user who sends it until the upload ends:
+// by FinishUpload in the transaction that writes the file, by RemoveUpload, or when
+// no piece has come for a day. Ending it is one row; Purge deletes what is left.
+// Pieces that make no whole file change nothing and stay. An upload belongs to the
+// login that began it, and no other of the same user sees or finishes it.
+//
 // # Trees
 //
 // A resource is known by id; a path is only how it is found. Names are kept as

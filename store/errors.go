@@ -38,6 +38,15 @@ var (
 	ErrPrecondition = errors.New("store: precondition failed")
 	// ErrQuota: the workspace's storage quota would be exceeded.
 	ErrQuota = errors.New("store: storage quota exceeded")
+	// ErrUploadLimit: the user has as many uploads under way as allowed, or the
+	// upload has as many pieces.
+	ErrUploadLimit = errors.New("store: too many uploads or pieces")
+	// ErrUploadBusy: the upload is being put together.
+	ErrUploadBusy = errors.New("store: upload is being put together")
+	// ErrUploadChanged: pieces came or went while the upload was put together.
+	ErrUploadChanged = errors.New("store: upload changed while it was put together")
+	// ErrTooLarge: the file would have more bytes than allowed.
+	ErrTooLarge = errors.New("store: file too large")
 	// ErrLockQuota: the user holds as many active locks as allowed.
 	ErrLockQuota = errors.New("store: lock quota exceeded")
 	// ErrNoSpace: the database or the disk below it is full.

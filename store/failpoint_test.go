@@ -54,14 +54,23 @@ func failCases() []failCase {
 	content := func(want string) func(*fixture) {
 		return func(f *fixture) { wantEqual(f.t, "content", f.read("/f"), want) }
 	}
-	locked := func(f *fixture) { wantEqual(f.t, "locks", len(f.tokens("/f")), 1) }
 	long := strings.Repeat("x", 100)
+	pieces := func(f *fixture) {
+		old(f)
+		f.upload("u", "first piece, an object;", "short")
+	}
+	chunk := func(f *fixture) error { return f.putChunk("u", "2", long) }
+	finish := func(f *fixture) error { return f.finish("u", f.at("/f")) }
+	whole := "first piece, an object;short"
+	locked := func(f *fixture) { wantEqual(f.t, "locks", len(f.tokens("/f")), 1) }
 	none := func(*fixture) {}
 	return []failCase{
 		{"PUT inline", false, none, put("new"), 0, nil, content("new")},
 		{"PUT of an object", false, none, put(long), 1, nil, content(long)},
 		{"PUT inline over an object", false, old, put("new"), 1, nil, content("new")}, // the old one is garbage
 		{"PUT of an object over an object", false, old, put(long), 2, nil, content(long)},
+		{"a piece of an upload", false, pieces, chunk, 3, nil, func(f *fixture) { wantEqual(f.t, "size of the piece", f.pieces("u"), "1:23 2:100") }},
+		{"the end of an upload", false, pieces, finish, 3, nil, content(whole)},
 		{"LOCK creating with the shared object", false, none, lock, 0, nil, locked},
 		{"LOCK creating with an owned object", true, none, lock, 1, nil, locked},
 		{"LOCK of a file", false, old, lock, 1, []store.Point{store.Admitted, store.Staged, store.Authorized}, locked},
@@ -73,10 +82,13 @@ func (f *fixture) state() string {
 	f.t.Helper()
 	var b strings.Builder
 	fmt.Fprintln(&b, f.list("/"))
-	for _, table := range []string{"files", "folders", "blobs", "blob_data", "garbage", "resource_locks"} {
+	for _, table := range []string{"files", "folders", "blobs", "blob_data", "garbage", "resource_locks", "uploads", "upload_chunks"} {
 		fmt.Fprintln(&b, table, f.rows(table))
 	}
 	fmt.Fprintln(&b, "objects", f.objects(), "used", f.used(f.user), "generation", f.generation(f.user), "tree", f.treeVersion())
+	if _, _, err := f.Upload(f.t.Context(), f.uploadID("u")); err == nil {
+		fmt.Fprintln(&b, f.pieces("u"))
+	}
 	if n, err := f.Stat(f.t.Context(), f.at("/f")); err == nil {
 		fmt.Fprintln(&b, n.ETag, f.read("/f"))
 	}

@@ -85,7 +85,7 @@ func checkClientsDown(m *migration) error {
 	return m.refuse(
 		`SELECT 'blob ' || id || ' has checksums' FROM blobs WHERE checksums IS NOT NULL`,
 		`SELECT 'account ' || id || ' of user ' || user_id || ' has a digest' FROM accounts WHERE ha1_md5 IS NOT NULL OR ha1_sha256 IS NOT NULL`,
-		`SELECT 'upload ' || name || ' of user ' || user_id || ' would be lost' FROM uploads`,
+		`SELECT 'upload ' || name || ' of user ' || coalesce(user_id, 'none') || ' would be lost' FROM uploads`,
 	)
 }
 

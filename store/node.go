@@ -20,6 +20,9 @@ type spot struct {
 	parentID int64
 	// node is what is there, nil when the path maps to nothing.
 	node *Node
+	// returns is how many bytes the change gives back to the workspace beside
+	// those of node.
+	returns int64
 }
 
 // place is where the resource is or would be; zero without a parent.

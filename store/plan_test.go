@@ -54,6 +54,7 @@ func everything(t *testing.T, f *fixture) {
 	_, err := f.Checksums(ctx, f.at("/d/f"), "SHA1")
 	must(t, err)
 	f.everyVersion()
+	f.everyUpload()
 	for n := range 18 {
 		_, err := f.Stat(ctx, f.at(deepPath(n+1).String())) // as many levels as one statement takes, and more
 		wantError(t, err, store.ErrNotFound)
@@ -84,7 +85,7 @@ func everything(t *testing.T, f *fixture) {
 	must(t, err)
 	must(t, f.RemoveUser(ctx, "bob"))
 	f.advance(100 * time.Hour)
-	for _, run := range []func(context.Context) (int, error){f.ExpireLocks, f.Purge, f.PruneVersions, f.CollectGarbage, f.RemoveOrphans} {
+	for _, run := range []func(context.Context) (int, error){f.ExpireLocks, f.Purge, f.PruneVersions, f.PruneUploads, f.Purge, f.CollectGarbage, f.RemoveOrphans} {
 		for n := 1; n > 0; {
 			n, err = run(ctx)
 			must(t, err)

@@ -54,18 +54,26 @@ func (s *Store) Put(ctx context.Context, target Target, f File, c Claim) (n Node
 // admitPut decides whether content of this size (-1 unknown) may be put, and
 // how many bytes may come.
 func (t *tx) admitPut(target Target, size int64, c Claim) (*spot, int64, error) {
-	sp, err := t.find(target)
+	sp, err := t.findForFile(target)
 	if err != nil {
 		return nil, 0, err
 	}
-	if sp.node != nil && sp.node.IsFolder() {
-		return nil, 0, ErrIsFolder
-	}
-	if sp.parentID == 0 {
-		return nil, 0, ErrNoParent
-	}
 	room, err := t.admitContent(sp, size, c)
 	return sp, room, err
+}
+
+// findForFile resolves a path that a file is to be put at.
+func (t *tx) findForFile(target Target) (*spot, error) {
+	sp, err := t.find(target)
+	switch {
+	case err != nil:
+		return nil, err
+	case sp.node != nil && sp.node.IsFolder():
+		return nil, ErrIsFolder
+	case sp.parentID == 0:
+		return nil, ErrNoParent
+	}
+	return sp, nil
 }
 
 // admitContent decides whether a file may get content of this size, or be made
@@ -79,7 +87,7 @@ func (t *tx) admitContent(sp *spot, size int64, c Claim) (room int64, err error)
 			return 0, err
 		}
 	}
-	if room, err = t.room(sp.space, freed); err != nil {
+	if room, err = t.room(sp.space, freed+sp.returns); err != nil {
 		return 0, err
 	}
 	if _, err := t.permit(c, touched); err != nil {

@@ -43,6 +43,9 @@ type Options struct {
 	// VersionsAge is how long after its replacement a version is offered; 0 is
 	// without end. PruneVersions removes those that are older.
 	VersionsAge time.Duration
+	// UploadLapse is how long an upload is kept after its last piece; 0 is a day.
+	// PruneUploads ends it then.
+	UploadLapse time.Duration
 	// LocksPerUser is how many active locks a user may hold; 0 is no limit.
 	LocksPerUser int
 	// Cache keeps lock projections, for what shows locks; in memory when nil.
@@ -64,9 +67,12 @@ type Store struct {
 	writer  *writer
 	readers *readers
 	purge   chan struct{}
-	closing sync.Once
-	closed  error // what closing gave
-	hook    atomic.Pointer[func(context.Context, Point) error]
+	// assembling holds the UploadID of every upload that is being put together
+	// by this process. Between processes the transaction decides.
+	assembling sync.Map
+	closing    sync.Once
+	closed     error // what closing gave
+	hook       atomic.Pointer[func(context.Context, Point) error]
 
 	projections projector
 }

@@ -28,14 +28,17 @@ func (s *Store) signalPurge() {
 	}
 }
 
-// Purge deletes up to 500 rows of detached trees, deepest first, gives back
-// their usage and content, and says how many rows went; 0 means nothing is left.
+// Purge deletes up to 500 rows of detached trees, deepest first, and of uploads
+// that ended, gives back what they take, and says how many rows went; 0 means nothing is left.
 // Interrupted anywhere, the next call goes on.
 func (s *Store) Purge(ctx context.Context) (rows int, err error) {
 	err = s.update(ctx, nil, func(t *tx) error {
 		rows = 0
 		for rows < chunkRows {
 			n, err := t.purgeSome(chunkRows - rows)
+			if err == nil && n == 0 {
+				n, err = t.purgeUploads(chunkRows - rows)
+			}
 			if err != nil {
 				return err
 			}

@@ -275,8 +275,8 @@ func (t *tx) dropHeldIn(sp *space, by Actor, u User, why string) error {
 	return t.auditEnded(by, sp.ws, u.Name, n, why)
 }
 
-// RemoveUser removes a user with their memberships and accounts, their locks
-// everywhere, and their workspace with all locks in it; its tree is detached and
+// RemoveUser removes a user with their memberships, accounts and uploads, their
+// locks everywhere, and their workspace with all locks in it; its tree is detached and
 // purged later. A team may be left without an owner. ErrNotFound.
 func (s *Store) RemoveUser(ctx context.Context, name string) error {
 	return s.update(ctx, nil, func(t *tx) error {
@@ -288,6 +288,9 @@ func (s *Store) RemoveUser(ctx context.Context, name string) error {
 			return err
 		}
 		if err := t.removeWorkspace(u.Workspace(), Actor{}, u.Name); err != nil {
+			return err
+		}
+		if err := t.endUploadsOf(u.ID); err != nil {
 			return err
 		}
 		// Memberships and accounts go with the row (ON DELETE CASCADE).

@@ -243,23 +243,27 @@ CREATE UNIQUE INDEX teams_name ON teams (name_key);
 CREATE TABLE upload_chunks (
     id         INTEGER PRIMARY KEY AUTOINCREMENT,
     upload_id  INTEGER NOT NULL REFERENCES uploads (id),
+    position   INTEGER NOT NULL CHECK (position >= 0),
     name       TEXT NOT NULL,
     blob_id    INTEGER NOT NULL REFERENCES blobs (id),
     size       INTEGER NOT NULL CHECK (size >= 0),
     created_at INTEGER NOT NULL,
-    UNIQUE (upload_id, name)
+    UNIQUE (upload_id, position)
 ) STRICT;
 
 CREATE INDEX upload_chunks_blob ON upload_chunks (blob_id);
 
 CREATE TABLE uploads (
     id         INTEGER PRIMARY KEY AUTOINCREMENT,
-    user_id    INTEGER NOT NULL REFERENCES users (id),
+    user_id    INTEGER NULL REFERENCES users (id),
+    account_id INTEGER NOT NULL DEFAULT 0,
     name       TEXT NOT NULL,
     bytes      INTEGER NOT NULL DEFAULT 0 CHECK (bytes >= 0),
+    chunks     INTEGER NOT NULL DEFAULT 0 CHECK (chunks >= 0),
+    revision   INTEGER NOT NULL DEFAULT 0,
     expires_at INTEGER NOT NULL,
     created_at INTEGER NOT NULL,
-    UNIQUE (user_id, name)
+    UNIQUE (user_id, account_id, name)
 ) STRICT;
 
 CREATE INDEX uploads_expires ON uploads (expires_at);

@@ -30,28 +30,39 @@ ALTER TABLE accounts ADD COLUMN ha1_md5 TEXT NULL;
 ALTER TABLE accounts ADD COLUMN ha1_sha256 TEXT NULL;
 
 -- Files that a user sends in pieces. The pieces become one file by a last
--- request, or go at expires_at, which each piece moves. bytes is what they take
--- of the storage of the user's workspace.
+-- request, or go at expires_at, which each piece moves; user_id is null from then
+-- on, and the rows are deleted bit by bit. account_id is the app password that
+-- the upload is sent by, 0 for the user's own, and no foreign key: what a login
+-- limited to a folder sees must not come from another login, and what was begun
+-- by a login that is gone ends by itself. bytes and chunks are what the pieces
+-- take of the storage of the user's workspace, and how many there are; revision
+-- counts their changes.
 CREATE TABLE uploads (
     id         INTEGER PRIMARY KEY AUTOINCREMENT,
-    user_id    INTEGER NOT NULL REFERENCES users (id),
+    user_id    INTEGER NULL REFERENCES users (id),
+    account_id INTEGER NOT NULL DEFAULT 0,
     name       TEXT NOT NULL,
     bytes      INTEGER NOT NULL DEFAULT 0 CHECK (bytes >= 0),
+    chunks     INTEGER NOT NULL DEFAULT 0 CHECK (chunks >= 0),
+    revision   INTEGER NOT NULL DEFAULT 0,
     expires_at INTEGER NOT NULL,
     created_at INTEGER NOT NULL,
-    UNIQUE (user_id, name)
+    UNIQUE (user_id, account_id, name)
 ) STRICT;
 
 CREATE INDEX uploads_expires ON uploads (expires_at);
 
+-- position is where the piece comes in the order of its upload: its first byte,
+-- or its number, whichever the name says.
 CREATE TABLE upload_chunks (
     id         INTEGER PRIMARY KEY AUTOINCREMENT,
     upload_id  INTEGER NOT NULL REFERENCES uploads (id),
+    position   INTEGER NOT NULL CHECK (position >= 0),
     name       TEXT NOT NULL,
     blob_id    INTEGER NOT NULL REFERENCES blobs (id),
     size       INTEGER NOT NULL CHECK (size >= 0),
     created_at INTEGER NOT NULL,
-    UNIQUE (upload_id, name)
+    UNIQUE (upload_id, position)
 ) STRICT;
 
 CREATE INDEX upload_chunks_blob ON upload_chunks (blob_id);
