@@ -42,6 +42,10 @@ var refusals = []struct {
 	{store.ErrQuota, failure{status: 507, condition: "quota-not-exceeded", text: "the storage quota would be exceeded"}},
 	{store.ErrTooManyProps, failure{status: 507, text: "the resource would have too many properties, or too large ones"}},
 	{store.ErrLockQuota, failure{status: 507, text: "no more locks are allowed"}},
+	{store.ErrUploadLimit, failure{status: 507, text: "too many uploads are under way, or this one has too many pieces"}},
+	{store.ErrUploadBusy, failure{status: 423, text: "the upload is being put together"}},
+	{store.ErrUploadChanged, failure{status: 409, text: "pieces came or went while the upload was put together"}},
+	{store.ErrTooLarge, failure{status: 413, text: "the file would be larger than the server takes"}},
 	{store.ErrNoSpace, failure{status: 507, condition: "sufficient-disk-space", text: "the server has no space left", internal: true}},
 	{store.ErrBodySize, failure{status: 400, text: "the body is not as long as announced"}},
 	{store.ErrChecksum, failure{status: 400, text: "the content does not match its checksum"}},
@@ -65,7 +69,10 @@ func (q *request) failureOf(err error) failure {
 		return f
 	}
 	var tooLarge *http.MaxBytesError
+	var chunks *store.ChunksError
 	switch {
+	case errors.As(err, &chunks):
+		return failure{status: http.StatusConflict, text: chunks.Reason}
 	case errors.As(err, &tooLarge):
 		return failure{status: http.StatusRequestEntityTooLarge, text: fmt.Sprintf("the body is larger than %d bytes", tooLarge.Limit)}
 	case errors.Is(err, store.ErrExists):

@@ -26,6 +26,9 @@ type Options struct {
 	// what the same was called before it had a name in it: "/remote.php/webdav".
 	// "" is none.
 	FilesPrefix, LegacyPrefix string
+	// UploadsPrefix is the URL path, without a final slash, below which the caller
+	// sends files in pieces, again behind their name: "/remote.php/dav/uploads".
+	UploadsPrefix string
 	// Log receives the causes of 5xx answers. Nil discards them.
 	Log *slog.Logger
 	// LockDefault is granted to a LOCK without a usable Timeout, LockMax is
@@ -115,7 +118,7 @@ func (o Options) withDefaults() Options {
 		o.Now = time.Now
 	}
 	o.Prefix = strings.TrimRight(o.Prefix, "/")
-	for _, prefix := range []*string{&o.TeamsPrefix, &o.FilesPrefix, &o.LegacyPrefix} {
+	for _, prefix := range []*string{&o.TeamsPrefix, &o.FilesPrefix, &o.LegacyPrefix, &o.UploadsPrefix} {
 		*prefix = strings.TrimRight(*prefix, "/")
 	}
 	return o
@@ -140,11 +143,11 @@ func (h *Handler) ServesTeams(r *http.Request) bool {
 	return ok
 }
 
-// ServesRemote is Serves for the mount's further URLs and the collections above
-// them.
+// ServesRemote is Serves for the mount's further URLs, the caller's uploads and the
+// collections above them.
 func (h *Handler) ServesRemote(r *http.Request) bool {
 	path := r.URL.EscapedPath()
-	for _, prefix := range []string{h.opt.FilesPrefix, h.opt.LegacyPrefix} {
+	for _, prefix := range []string{h.opt.FilesPrefix, h.opt.LegacyPrefix, h.opt.UploadsPrefix} {
 		if _, ok := cutPrefix(path, prefix); ok && prefix != "" {
 			return true
 		}
@@ -171,6 +174,10 @@ func (h *Handler) Serve(w http.ResponseWriter, r *http.Request, p Principal) {
 	}
 	if a, ok := h.aboveAt(r.URL.EscapedPath()); ok {
 		q.serveMadeUp(w, a.list)
+		return
+	}
+	if _, ok := h.cutUploads(r.URL.EscapedPath()); ok {
+		q.serveUpload(w)
 		return
 	}
 	if err := q.serve(w); err != nil {

@@ -77,7 +77,8 @@ func (s *server) open(t testing.TB) {
 		t.Fatal(err)
 	}
 	o := dav.Options{
-		Store: s.store, Prefix: "/dav", TeamsPrefix: "/teams", FilesPrefix: "/remote.php/dav/files", LegacyPrefix: "/remote.php/webdav", LockDefault: time.Hour, LockMax: 24 * time.Hour,
+		Store: s.store, Prefix: "/dav", TeamsPrefix: "/teams", FilesPrefix: "/remote.php/dav/files", LegacyPrefix: "/remote.php/webdav",
+		UploadsPrefix: "/remote.php/dav/uploads", LockDefault: time.Hour, LockMax: 24 * time.Hour,
 		PropfindMax: 50, MaxBody: 1 << 20, BlockedNames: []string{".DAV"}, Now: s.now,
 		Log: slog.New(slog.NewTextHandler(&s.log, nil)),
 		Origin: func(r *http.Request, scheme, host string) bool {

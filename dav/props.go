@@ -23,6 +23,7 @@ const (
 	storedResource listedKind = iota
 	mountList                 // a read-only collection of mounts
 	principalURL              // a user
+	uploadResource            // an upload or a piece of one
 )
 
 // liveProperty is a property whose value the server knows (RFC 4918 section
@@ -57,7 +58,7 @@ var liveProperties = []liveProperty{
 	}},
 	{name: "getcontentlength", has: isFile, write: func(pw *propWriter, l *listed) { pw.m.number("getcontentlength", l.Size) }},
 	{name: "getcontenttype", has: isFile, write: func(pw *propWriter, l *listed) { pw.m.text("getcontenttype", contentType(l.Node)) }},
-	{name: "getetag", has: isFile, write: func(pw *propWriter, l *listed) { pw.m.text("getetag", l.ETag) }},
+	{name: "getetag", has: hasETag, write: func(pw *propWriter, l *listed) { pw.m.text("getetag", l.ETag) }},
 	{name: "lockdiscovery", has: isStored, write: (*propWriter).lockDiscovery},
 	{name: "supportedlock", has: isStored, write: func(pw *propWriter, _ *listed) { pw.m.raw(supportedLock) }},
 	{name: "quota-available-bytes", named: true, has: hasQuota, write: func(pw *propWriter, _ *listed) {
@@ -93,6 +94,7 @@ const supportedLock = `<D:supportedlock>` +
 func isStored(_ *propWriter, l *listed) bool     { return l.kind == storedResource }
 func isFile(_ *propWriter, l *listed) bool       { return !l.IsFolder() }
 func isCollection(_ *propWriter, l *listed) bool { return l.kind == storedResource && l.IsFolder() }
+func hasETag(_ *propWriter, l *listed) bool      { return l.ETag != "" }
 func hasCreated(_ *propWriter, l *listed) bool   { return !l.Created.IsZero() }
 func hasModified(_ *propWriter, l *listed) bool  { return !l.Modified.IsZero() }
 

@@ -15,9 +15,22 @@ import (
 // everything else before the first byte of the body is read, which is when
 // net/http sends 100 Continue.
 func (q *request) put(w http.ResponseWriter) error {
-	switch {
-	case q.slash:
+	if q.slash {
 		return store.ErrIsFolder
+	}
+	if err := q.checkContentHeaders(w); err != nil {
+		return err
+	}
+	b, err := q.newBody(w)
+	if err != nil {
+		return err
+	}
+	return q.delegate(w, &session{q: q, body: b}, nil)
+}
+
+// checkContentHeaders refuses a body that is not the whole content as it is.
+func (q *request) checkContentHeaders(w http.ResponseWriter) error {
+	switch {
 	case !q.r.ProtoAtLeast(1, 1) && q.r.Header.Get("Content-Length") == "":
 		// HTTP/1.0 has no other length of a body, and net/http takes it for
 		// empty, even one that was sent in chunks.
@@ -29,11 +42,7 @@ func (q *request) put(w http.ResponseWriter) error {
 		w.Header().Set("Accept-Encoding", "identity")
 		return errStatus(http.StatusUnsupportedMediaType, "content must come without Content-Encoding")
 	}
-	b, err := q.newBody(w)
-	if err != nil {
-		return err
-	}
-	return q.delegate(w, &session{q: q, body: b}, nil)
+	return nil
 }
 
 // identity reports whether Content-Encoding names no coding.

@@ -7,14 +7,14 @@ import (
 )
 
 // above is the URL path, without a final slash, of a read-only collection above
-// a mount of Options.FilesPrefix or LegacyPrefix. Clients ask such collections
+// what Options.FilesPrefix, LegacyPrefix and UploadsPrefix say. Clients ask such collections
 // before they mount, so they must answer. "/" is served by ServeRoot and lists
 // none of them: whoever looks around from there would find the same files twice.
 type above string
 
 // findAbove makes the collections that lead to the prefixes in use.
 func (h *Handler) findAbove() {
-	for _, prefix := range []string{h.opt.FilesPrefix + "/NAME", h.opt.LegacyPrefix} {
+	for _, prefix := range []string{h.opt.FilesPrefix + "/NAME", h.opt.LegacyPrefix, h.opt.UploadsPrefix + "/NAME"} {
 		for a := above(prefix).parent(); a != ""; a = a.parent() {
 			if !slices.Contains(h.above, a) {
 				h.above = append(h.above, a)
@@ -38,8 +38,7 @@ func (h *Handler) aboveAt(escapedPath string) (a above, ok bool) {
 	return "", false
 }
 
-// list writes the collection and, with Depth 1, the collections and the mounts in
-// it.
+// list writes the collection and, with Depth 1, what is in it.
 func (a above) list(q *request, w http.ResponseWriter) error {
 	return q.listMounts(w, string(a)+"/", a.name(), func(pw *propWriter) error {
 		for _, b := range q.h.above {
@@ -57,6 +56,9 @@ func (a above) list(q *request, w http.ResponseWriter) error {
 			if err := pw.mount(q.ownMountAt(prefix)); err != nil {
 				return err
 			}
+		}
+		if a != "" && string(a) == q.h.opt.UploadsPrefix {
+			return pw.madeUp(mountList, string(a)+"/"+Segment(q.principal.Name)+"/", "uploads")
 		}
 		return nil
 	})

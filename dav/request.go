@@ -64,10 +64,8 @@ func (q *request) admit() error {
 
 // locate finds out what the Request-URI names.
 func (q *request) locate() error {
-	// net/http takes a '#' into the path, where it can't be told from %23 any
-	// more. A fragment is no part of a request target (RFC 9110 section 7.1).
-	if strings.Contains(q.r.RequestURI, "#") {
-		return badRequest("the request target has a fragment")
+	if err := checkTarget(q.r); err != nil {
+		return err
 	}
 	loc, err := q.resolve(q.r.URL.EscapedPath())
 	if err != nil {
@@ -77,6 +75,16 @@ func (q *request) locate() error {
 		return store.ErrNotFound
 	}
 	q.location, loc.asked = loc, loc
+	return nil
+}
+
+// checkTarget refuses a fragment, which is no part of a request target (RFC 9110
+// section 7.1): net/http takes a '#' into the path, where it can't be told from %23
+// any more.
+func checkTarget(r *http.Request) error {
+	if strings.Contains(r.RequestURI, "#") {
+		return badRequest("the request target has a fragment")
+	}
 	return nil
 }
 

@@ -117,7 +117,7 @@ func (q *request) listTeams(w http.ResponseWriter) error {
 // than that nobody needs to look.
 func (q *request) listMounts(w http.ResponseWriter, href, name string, members func(*propWriter) error) error {
 	if q.depth == depthAbsent || q.depth == depthInfinity {
-		return errCondition(http.StatusForbidden, "propfind-finite-depth", "ask with Depth 0 or 1")
+		return errFiniteDepth
 	}
 	pw, err := q.newPropWriter(w)
 	if err != nil {
@@ -129,6 +129,8 @@ func (q *request) listMounts(w http.ResponseWriter, href, name string, members f
 	}
 	return pw.finish(err)
 }
+
+var errFiniteDepth = errCondition(http.StatusForbidden, "propfind-finite-depth", "ask with Depth 0 or 1")
 
 // madeUp writes a resource that the store does not know; href is its URL here.
 func (pw *propWriter) madeUp(kind listedKind, href, name string) error {

@@ -60,7 +60,7 @@ func newRow(t testing.TB, s *server) row {
 	r.vars["H"] = s.http.URL
 	r.vars["B"] = r.base()
 	r.vars["ME"], r.vars["ROW"] = r.alice.Name, r.row
-	r.vars["F"] = "/remote.php/dav/files/" + r.alice.Name
+	r.vars["F"], r.vars["U"] = "/remote.php/dav/files/"+r.alice.Name, "/remote.php/dav/uploads/"+r.alice.Name
 	return r
 }
 

@@ -18,10 +18,11 @@ import (
 // Where the caller's workspace and those of their teams are mounted, and where
 // clients of ownCloud and Nextcloud look for the caller's.
 const (
-	davPrefix    = "/dav"
-	teamsPrefix  = "/teams"
-	filesPrefix  = "/remote.php/dav/files"
-	legacyPrefix = "/remote.php/webdav"
+	davPrefix     = "/dav"
+	teamsPrefix   = "/teams"
+	filesPrefix   = "/remote.php/dav/files"
+	legacyPrefix  = "/remote.php/webdav"
+	uploadsPrefix = "/remote.php/dav/uploads"
 )
 
 // readyTimeout bounds how long /readyz waits for database and objects, readyEvery

@@ -89,19 +89,20 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 // assemble puts the doors together.
 func (s *Server) assemble() {
 	s.dav = dav.New(dav.Options{
-		Store:        s.store,
-		Prefix:       davPrefix,
-		TeamsPrefix:  teamsPrefix,
-		FilesPrefix:  filesPrefix,
-		LegacyPrefix: legacyPrefix,
-		Log:          s.log,
-		LockDefault:  time.Duration(s.cfg.LockDefault),
-		LockMax:      time.Duration(s.cfg.LockMax),
-		PropfindMax:  s.cfg.PropfindMax,
-		MaxBody:      int64(s.cfg.MaxBody),
-		BlockedNames: s.cfg.BlockedNames,
-		Origin:       s.origins.knows,
-		External:     s.origins.external,
+		Store:         s.store,
+		Prefix:        davPrefix,
+		TeamsPrefix:   teamsPrefix,
+		FilesPrefix:   filesPrefix,
+		LegacyPrefix:  legacyPrefix,
+		UploadsPrefix: uploadsPrefix,
+		Log:           s.log,
+		LockDefault:   time.Duration(s.cfg.LockDefault),
+		LockMax:       time.Duration(s.cfg.LockMax),
+		PropfindMax:   s.cfg.PropfindMax,
+		MaxBody:       int64(s.cfg.MaxBody),
+		BlockedNames:  s.cfg.BlockedNames,
+		Origin:        s.origins.knows,
+		External:      s.origins.external,
 	})
 	s.http = &http.Server{
 		Handler:                      s.handler(s.routes()),
