@@ -29,6 +29,13 @@
 // Options.LegacyPrefix, where clients of ownCloud and Nextcloud look for it. The
 // collections above those only list.
 //
+// Below Options.UploadsPrefix, behind their name, the principal sends files in
+// pieces, as Nextcloud's protocol has it: MKCOL of an upload, PUT of its pieces,
+// MOVE of ".file" in it to where the file shall be. Uploads are no files. They have
+// no locks, properties or entity-tags, and no other methods but PROPFIND and DELETE.
+// The MOVE is a PUT of its Destination: If, the conditions and the locks are about
+// that.
+//
 // Paths start at the mount's root and reach the store so, with the id of the folder
 // they start at: nothing above it can be named, and wherever it is moved, it is
 // meant.
@@ -139,6 +146,17 @@
 //     is computed when it is not known yet: 200 if so and 409 if not, or if the
 //     algorithm is unknown. oc:permissions says, when named, what the principal's
 //     role allows; locks are no part of it.
+//   - A piece of an upload is called by its first and its last byte or by a number
+//     from 1 to 10,000, and by nothing else: names that only sort would not tell
+//     that one is missing. Pieces that are not whole are 409, with the first byte
+//     or number that is missing in the text; nothing is changed, and MOVE works
+//     once it has come. While an upload is put together another MOVE of it is 423,
+//     after that 404, which rclone takes for success. Putting it together goes on
+//     when the client leaves.
+//   - OC-Total-Length is refused early by quota (507) and by the largest file (413),
+//     and compared when the file is put together. The Destination that MKCOL and
+//     PUT come with in Nextcloud's second protocol is not looked at; where the file
+//     goes, MOVE says. Pieces may have any size.
 //   - A Destination of this server outside the principal's mounts is 403, another
 //     server's 502 (9.8.5).
 //   - XML bodies without Content-Type, or with that of HTML forms or plain text,

@@ -205,7 +205,7 @@ func (u *upload) putChunk(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	f := store.File{Body: b, Size: b.size}
+	f := store.File{Body: b, Size: b.size, Checksums: b.checksums}
 	created, err := u.store().PutChunk(u.r.Context(), u.id(), u.path[1], f, size, uploadClaim{u.request})
 	if err != nil {
 		return b.explain(err)
@@ -271,8 +271,13 @@ func (q *request) finishUpload(w http.ResponseWriter, u *upload) error {
 	if q.slash {
 		return errIntoCollection
 	}
+	sums, err := parseChecksums(q.r.Header)
+	if err != nil {
+		return err
+	}
+	f := store.File{Modified: q.modified, Checksums: sums}
 	o := store.FinishOptions{UploadSize: size, NoOverwrite: !overwrite}
-	node, created, err := q.store().FinishUpload(q.r.Context(), u.id(), q.target(), store.File{}, o, q)
+	node, created, err := q.store().FinishUpload(q.r.Context(), u.id(), q.target(), f, o, q)
 	if errors.Is(err, store.ErrIsFolder) {
 		return errIntoCollection
 	}
@@ -282,6 +287,7 @@ func (q *request) finishUpload(w http.ResponseWriter, u *upload) error {
 	h := w.Header()
 	h.Set("ETag", node.ETag)
 	h.Set("Last-Modified", node.Modified.UTC().Format(http.TimeFormat))
+	q.acceptTime(h)
 	status := http.StatusNoContent
 	if created {
 		status = http.StatusCreated
