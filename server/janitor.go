@@ -34,6 +34,7 @@ func jobs(st *store.Store, objects blob.Store, versionsAge Duration) []job {
 		{name: "collect garbage", every: 5 * time.Minute, first: true, round: st.CollectGarbage},
 		{name: "prune uploads", every: time.Hour, first: true, round: st.PruneUploads},
 		{name: "remove orphans", every: 6 * time.Hour, round: st.RemoveOrphans},
+		{name: "prune changes", every: time.Hour, round: st.PruneChanges},
 	}
 	if versionsAge > 0 {
 		list = append(list, job{name: "prune versions", every: time.Hour, first: true, round: st.PruneVersions})

@@ -63,6 +63,7 @@ WHERE f.namespace_id = n.id AND f.parent_id IS NULL AND f.detached_at IS NULL) |
 WHERE 1 <> (SELECT count(*) FROM folders f WHERE f.namespace_id = n.id AND f.parent_id IS NULL AND f.detached_at IS NULL)`,
 	`SELECT 'folder ' || id || ' hangs in no workspace' FROM folders f WHERE parent_id IS NULL AND detached_at IS NULL
 AND NOT EXISTS (SELECT 1 FROM resource_lock_namespaces WHERE id = f.namespace_id)`,
+	`SELECT 'folder ' || f.id || ' has changes after its last' FROM folders f WHERE f.last_change < (SELECT max(c.id) FROM changes c WHERE c.folder_id = f.id)`,
 	`SELECT 'user ' || u.name || ' has no workspace' FROM users u WHERE NOT EXISTS
 (SELECT 1 FROM resource_lock_namespaces WHERE workspace_type = 'personal' AND workspace_id = u.id)`,
 	`SELECT 'team ' || t.name || ' has no workspace' FROM teams t WHERE NOT EXISTS

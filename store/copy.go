@@ -146,6 +146,9 @@ func (t *tx) clear(dst *spot, src *Node) ([]lockns.Lock, error) {
 	if err := t.dropUnder(dst.space, dst.node.Place); err != nil {
 		return nil, err
 	}
+	if err := t.changedNode(dst.space, dst.node); err != nil {
+		return nil, err
+	}
 	if t.succeeds(src, dst.node) {
 		return kept, t.setAside(dst.node)
 	}
@@ -195,6 +198,9 @@ func (t *tx) copyNow(src, dst *spot, o CopyOptions) error {
 		return err
 	}
 	if err := t.touchFolder(dst.space, dst.parentID); err != nil {
+		return err
+	}
+	if err := t.changedNode(dst.space, &n); err != nil {
 		return err
 	}
 	return t.at(Written)
@@ -336,7 +342,10 @@ func (t *tx) attach(from, to Target, o CopyOptions, copied Node, root int64, c C
 	if err := t.inherit(dst, src.node, kept, dst.parent.Folder(root)); err != nil {
 		return false, err
 	}
-	return dst.node == nil, t.touchFolder(dst.space, dst.parentID)
+	if err := t.touchFolder(dst.space, dst.parentID); err != nil {
+		return false, err
+	}
+	return dst.node == nil, t.changed(dst.space, dst.parentID, to.Path.Base(), true)
 }
 
 // abandon hands an unfinished tree to Purge. Failing to is no loss: its grace

@@ -73,6 +73,14 @@
 // letters beyond ASCII included, costs a look at each resource and no more, and
 // ends with its request. Without an order nothing is kept; with one, the first
 // MaxSorted results are, without what is to be shown of them.
+// # Changes
+//
+// Each folder has a log of its members: those that came, went, or got another
+// content, other properties or another name, each once, by the id of its last
+// change (see changed). It is written in the transaction of the change, so that
+// who applies what Changes tells, in its order, has what the folder has. What
+// happens below a member is no change of it, and locks are none. PruneChanges
+// forgets what is older than 30 days; a folder remembers what it no longer knows.
 //
 // # Users and teams
 //

@@ -26,6 +26,9 @@ var (
 	ErrBadName = errors.New("store: bad name")
 	// ErrTooDeep: the path would have more than MaxLevels levels.
 	ErrTooDeep = errors.New("store: too many levels")
+	// ErrPosition: nobody can tell what changed since a position, because it is
+	// another folder's, or too old, or has never been reached.
+	ErrPosition = errors.New("store: no position to tell changes from")
 	// ErrTooMany: a walk or a move between workspaces exceeds its limit.
 	ErrTooMany = errors.New("store: too many members")
 	// ErrForbidden: the user may not do that in this workspace.

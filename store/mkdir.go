@@ -43,6 +43,9 @@ func (s *Store) Mkdir(ctx context.Context, target Target, p Patch, c Claim) (n N
 		if err := t.touchFolder(sp.space, sp.parentID); err != nil {
 			return err
 		}
+		if err := t.changedNode(sp.space, &n); err != nil {
+			return err
+		}
 		return t.at(Written)
 	})
 	return n, err

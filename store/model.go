@@ -50,6 +50,8 @@ type Node struct {
 	blob      int64 // id of the blobs row; 0 for folders
 	props     int64 // bytes of its dead properties
 	versions  int64 // bytes of its versions; 0 when it has none
+
+	lastChange int64 // id of the last change of its members; 0 for files
 }
 
 // IsFolder reports whether the node is a folder or the workspace root.

@@ -119,6 +119,12 @@ func (t *tx) relocate(src, dst *spot, modified time.Time, cred lockns.Credential
 	if err := t.touchFolder(dst.space, dst.parentID); err != nil {
 		return err
 	}
+	if err := t.changedNode(src.space, n); err != nil {
+		return err
+	}
+	if err := t.changed(dst.space, dst.parentID, dst.target.Path.Base(), n.IsFolder()); err != nil {
+		return err
+	}
 	return t.at(Written)
 }
 

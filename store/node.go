@@ -194,8 +194,8 @@ var chainQueries = func() [joinLevels + 1]string {
 
 // The columns of a node, in one shape for folders and files.
 const (
-	folderColumns = `1, f.id, f.name, 0, '', NULL, 0, f.props_bytes, 0, f.created_at, f.modified_at`
-	fileColumns   = `0, f.id, f.name, f.size, f.version, f.content_type, f.blob_id, f.props_bytes, f.versions_bytes, f.created_at, f.modified_at`
+	folderColumns = `1, f.id, f.name, 0, '', NULL, 0, f.props_bytes, 0, f.created_at, f.modified_at, f.last_change`
+	fileColumns   = `0, f.id, f.name, f.size, f.version, f.content_type, f.blob_id, f.props_bytes, f.versions_bytes, f.created_at, f.modified_at, 0`
 )
 
 const selectMember = `SELECT ` + folderColumns + ` FROM folders f WHERE f.parent_id = ? AND f.name_key = ?
@@ -243,6 +243,7 @@ type nodeRow struct {
 	id, size, blob    int64
 	props, versions   int64
 	created, modified int64
+	lastChange        int64
 	name              string
 	version           sql.RawBytes
 	contentType       sql.NullString
@@ -250,7 +251,7 @@ type nodeRow struct {
 
 func (r *nodeRow) dest() []any {
 	return []any{
-		&r.folder, &r.id, &r.name, &r.size, &r.version, &r.contentType, &r.blob, &r.props, &r.versions, &r.created, &r.modified,
+		&r.folder, &r.id, &r.name, &r.size, &r.version, &r.contentType, &r.blob, &r.props, &r.versions, &r.created, &r.modified, &r.lastChange,
 	}
 }
 
@@ -259,7 +260,7 @@ func (r *nodeRow) node(namespace int64, parent lockns.Place, parentID int64) Nod
 	n := Node{
 		Name: r.name, Size: r.size, ContentType: r.contentType.String,
 		Created: fromMicros(r.created), Modified: fromMicros(r.modified),
-		namespace: namespace, parent: parentID, blob: r.blob, props: r.props, versions: r.versions,
+		namespace: namespace, parent: parentID, blob: r.blob, props: r.props, versions: r.versions, lastChange: r.lastChange,
 	}
 	if r.folder {
 		n.Place = parent.Folder(r.id)

@@ -55,6 +55,10 @@ func everything(t *testing.T, f *fixture) {
 	must(t, err)
 	f.everyVersion()
 	f.everyUpload()
+	for _, at := range []store.Position{{}, {Folder: f.stat("/d").Position().Folder, Change: 1}} {
+		_, _, err := f.Changes(ctx, f.at("/d"), at, store.Want{Props: true, Locks: true}, 1, func(store.Change) error { return nil })
+		must(t, err)
+	}
 	for n := range 18 {
 		_, err := f.Stat(ctx, f.at(deepPath(n+1).String())) // as many levels as one statement takes, and more
 		wantError(t, err, store.ErrNotFound)
@@ -84,8 +88,8 @@ func everything(t *testing.T, f *fixture) {
 	_, err = f.Users(ctx)
 	must(t, err)
 	must(t, f.RemoveUser(ctx, "bob"))
-	f.advance(100 * time.Hour)
-	for _, run := range []func(context.Context) (int, error){f.ExpireLocks, f.Purge, f.PruneVersions, f.PruneUploads, f.Purge, f.CollectGarbage, f.RemoveOrphans} {
+	f.advance(40 * 24 * time.Hour)
+	for _, run := range []func(context.Context) (int, error){f.ExpireLocks, f.Purge, f.PruneVersions, f.PruneUploads, f.PruneChanges, f.Purge, f.CollectGarbage, f.RemoveOrphans} {
 		for n := 1; n > 0; {
 			n, err = run(ctx)
 			must(t, err)

@@ -26,7 +26,9 @@ func (s *Store) PatchProps(ctx context.Context, target Target, p Patch, c Claim)
 			return err
 		}
 		if p.Props != nil || p.Modified != nil {
-			sp.regrows = true
+			if err := t.changedNode(sp.space, sp.node); err != nil {
+				return err
+			}
 		}
 		return t.at(Written)
 	})

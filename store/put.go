@@ -121,6 +121,9 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, sp.id, sp.parentID, n.Name, NameKey(n.Na
 	if err := t.touchFolder(sp.space, sp.parentID); err != nil {
 		return n, err
 	}
+	if err := t.changedNode(sp.space, &n); err != nil {
+		return n, err
+	}
 	return n, t.written(sp.space, n.Size)
 }
 
@@ -162,7 +165,9 @@ func (t *tx) replaceContent(sp *spot, n Node) (Node, error) {
 			return n, err
 		}
 	}
-	sp.regrows = true
+	if err := t.changedNode(sp.space, &n); err != nil {
+		return n, err
+	}
 	return n, t.written(sp.space, n.Size-old.Size+grown)
 }
 

@@ -33,6 +33,9 @@ func (s *Store) Remove(ctx context.Context, target Target, c Claim) error {
 		if err := t.touchFolder(sp.space, sp.parentID); err != nil {
 			return err
 		}
+		if err := t.changedNode(sp.space, sp.node); err != nil {
+			return err
+		}
 		return t.at(Written)
 	})
 }

@@ -46,6 +46,9 @@ type Options struct {
 	// UploadLapse is how long an upload is kept after its last piece; 0 is a day.
 	// PruneUploads ends it then.
 	UploadLapse time.Duration
+	// ChangesAge is how long changes of a folder's members are told of; 0 is 30
+	// days. PruneChanges forgets those that are older.
+	ChangesAge time.Duration
 	// LocksPerUser is how many active locks a user may hold; 0 is no limit.
 	LocksPerUser int
 	// Cache keeps lock projections, for what shows locks; in memory when nil.

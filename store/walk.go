@@ -233,6 +233,14 @@ type cursor struct {
 	folders bool
 	after   string
 	done    bool
+	rows    int // how many to read at most; 0: pageRows
+}
+
+func (c cursor) limit() int {
+	if c.rows > 0 {
+		return c.rows
+	}
+	return pageRows
 }
 
 const (
@@ -252,13 +260,13 @@ func (t *tx) page(ws lockns.Workspace, folder Entry, cur cursor, want Want, page
 		if page, last, err = t.batch(sp, folder, cur, page[:0]); err != nil {
 			return page, cur, err
 		}
-		next := cursor{folders: cur.folders, after: last}
-		if len(page) < pageRows {
-			next = cursor{done: !cur.folders}
+		next := cursor{folders: cur.folders, after: last, rows: cur.rows}
+		if len(page) < cur.limit() {
+			next = cursor{done: !cur.folders, rows: cur.rows}
 		}
 		if n := light(page, want); n < len(page) {
 			page, last = page[:n], NameKey(page[n-1].Name)
-			next = cursor{folders: cur.folders, after: last}
+			next = cursor{folders: cur.folders, after: last, rows: cur.rows}
 		}
 		if len(page) > 0 || next.done {
 			return page, next, t.fill(sp, folder, page, cur, last, want)
@@ -283,7 +291,7 @@ func light(page []Entry, want Want) int {
 	return len(page)
 }
 
-// batch reads up to pageRows members and the name key of the last.
+// batch reads up to a page of members and the name key of the last.
 func (t *tx) batch(sp *space, folder Entry, cur cursor, page []Entry) (_ []Entry, last string, err error) {
 	query := selectFiles
 	if cur.folders {
@@ -292,7 +300,7 @@ func (t *tx) batch(sp *space, folder Entry, cur cursor, page []Entry) (_ []Entry
 	id := sp.folderID(&folder.Node)
 	var row nodeRow
 	dest := append([]any{&last}, row.dest()...)
-	err = t.rows(query, []any{id, cur.after, pageRows}, func(scan func(...any) error) error {
+	err = t.rows(query, []any{id, cur.after, cur.limit()}, func(scan func(...any) error) error {
 		if err := scan(dest...); err != nil {
 			return err
 		}

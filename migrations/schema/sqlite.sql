@@ -57,16 +57,14 @@ CREATE TABLE blobs (
 CREATE UNIQUE INDEX blobs_object ON blobs (object_key) WHERE object_key IS NOT NULL;
 
 CREATE TABLE changes (
-    id           INTEGER PRIMARY KEY AUTOINCREMENT,
-    namespace_id INTEGER NOT NULL,
-    folder_id    INTEGER NOT NULL,
-    name         TEXT NOT NULL,
-    name_key     TEXT NOT NULL,
-    is_folder    INTEGER NOT NULL CHECK (is_folder IN (0, 1)),
-    at           INTEGER NOT NULL
+    id        INTEGER PRIMARY KEY AUTOINCREMENT,
+    folder_id INTEGER NOT NULL,
+    name      TEXT NOT NULL,
+    name_key  TEXT NOT NULL,
+    is_folder INTEGER NOT NULL CHECK (is_folder IN (0, 1)),
+    at        INTEGER NOT NULL,
+    UNIQUE (folder_id, name, is_folder)
 ) STRICT;
-
-CREATE INDEX changes_at ON changes (at);
 
 CREATE INDEX changes_folder ON changes (folder_id, id);
 
@@ -115,7 +113,7 @@ CREATE TABLE folders (
     props_bytes  INTEGER NOT NULL DEFAULT 0 CHECK (props_bytes >= 0),
     detached_at  INTEGER NULL,
     created_at   INTEGER NOT NULL DEFAULT 0,
-    modified_at  INTEGER NOT NULL DEFAULT 0,
+    modified_at  INTEGER NOT NULL DEFAULT 0, last_change INTEGER NOT NULL DEFAULT 0, changes_pruned INTEGER NOT NULL DEFAULT 0,
     CHECK (detached_at IS NULL OR parent_id IS NULL)
 ) STRICT;
 
@@ -136,7 +134,7 @@ CREATE INDEX garbage_dropped ON garbage (dropped_at);
 CREATE TABLE instance (
     id   INTEGER PRIMARY KEY CHECK (id = 1),
     uuid TEXT NOT NULL
-, changes_pruned INTEGER NOT NULL DEFAULT 0, digest INTEGER NOT NULL DEFAULT 0 CHECK (digest IN (0, 1))) STRICT;
+, digest INTEGER NOT NULL DEFAULT 0 CHECK (digest IN (0, 1))) STRICT;
 
 CREATE TABLE named_locks (
     id         INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -1,24 +1,26 @@
--- What changed in a folder: a row whenever a member came, went, or got another
--- content, other properties or another name. The id orders them and is what a
--- sync token says (RFC 6578). Whether the member is there now is asked of files
--- and folders. Rows age out; a folder that is gone needs none, since ids are
--- never reused, and there is no foreign key for it.
+-- What changed in a folder: the members that came, went, or got another content,
+-- other properties or another name, each once, with the id of its last change. The
+-- ids order them and are what a sync token says (RFC 6578). Whether the member is
+-- there now is asked of files and folders. Rows age out; a folder that is gone
+-- needs none, since ids are never reused, and there is no foreign key for it.
 CREATE TABLE changes (
-    id           INTEGER PRIMARY KEY AUTOINCREMENT,
-    namespace_id INTEGER NOT NULL,
-    folder_id    INTEGER NOT NULL,
-    name         TEXT NOT NULL,
-    name_key     TEXT NOT NULL,
-    is_folder    INTEGER NOT NULL CHECK (is_folder IN (0, 1)),
-    at           INTEGER NOT NULL
+    id        INTEGER PRIMARY KEY AUTOINCREMENT,
+    folder_id INTEGER NOT NULL,
+    name      TEXT NOT NULL,
+    name_key  TEXT NOT NULL,
+    is_folder INTEGER NOT NULL CHECK (is_folder IN (0, 1)),
+    at        INTEGER NOT NULL,
+    UNIQUE (folder_id, name, is_folder)
 ) STRICT;
 
 CREATE INDEX changes_folder ON changes (folder_id, id);
-CREATE INDEX changes_at ON changes (at);
 
--- changes_pruned is the highest id of changes that aged out: a sync token from
--- before it is of no use. digest: HA1 values are kept.
-ALTER TABLE instance ADD COLUMN changes_pruned INTEGER NOT NULL DEFAULT 0;
+-- The highest id that a folder's changes ever had, and the highest of those that
+-- aged out: of what came before it nobody can be told any more.
+ALTER TABLE folders ADD COLUMN last_change INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE folders ADD COLUMN changes_pruned INTEGER NOT NULL DEFAULT 0;
+
+-- digest: HA1 values are kept.
 ALTER TABLE instance ADD COLUMN digest INTEGER NOT NULL DEFAULT 0 CHECK (digest IN (0, 1));
 
 -- Checksums of the content that a client named and the server found right,
