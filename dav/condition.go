@@ -347,7 +347,8 @@ func (r *candidate) read(prop xmlName) (value, bool) {
 	return s.value(r), true
 }
 
-// simpleText is the text of a stored property without elements inside.
+// simpleText is the text of a stored property that has no elements inside and is
+// no longer than a literal may be: else ok is false.
 func simpleText(xml string) (text string, ok bool) {
 	r, err := newXMLReader(xml)
 	if err != nil {
@@ -364,7 +365,9 @@ func simpleText(xml string) (text string, ok bool) {
 		case token == tokenEnd:
 			return b.String(), true
 		}
-		b.WriteString(r.text)
+		if b.WriteString(r.text); b.Len() > maxSearchLiteral {
+			return "", false
+		}
 	}
 }
 

@@ -168,7 +168,8 @@
 //     language-defined, language-matches and typed-literal, and without a score:
 //     these are 422, what the grammar has not is 400. A property has the value that
 //     PROPFIND shows, a dead one its text; whatever is said of one that the
-//     resource has not got, or that holds elements, is unknown. Lengths and dates
+//     resource has not got, or that holds elements or more than 1,024 bytes, is
+//     unknown. Lengths and dates
 //     compare as such, dates to the second; the rest are texts, compared in normal
 //     form C by code points. caseless, "no" unless it is said, is Unicode's
 //     canonical caseless matching. What PROPFIND shows only when named cannot be

@@ -1,6 +1,8 @@
 package dav
 
 import (
+	"strings"
+
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
 )
@@ -12,14 +14,21 @@ import (
 
 // fold is a text as it is compared with others of its kind.
 func fold(s string, caseless bool) string {
-	if !caseless {
+	switch {
+	case !caseless:
 		return norm.NFC.String(s)
-	}
-	if isASCII(s) {
+	case isASCII(s):
 		return lowerASCII(s)
+	case strings.ContainsFunc(s, hasIota):
+		s = norm.NFD.String(s)
 	}
-	return norm.NFC.String(cases.Fold().String(norm.NFD.String(s)))
+	return norm.NFC.String(cases.Fold().String(s))
 }
+
+// hasIota reports whether a character is or has the Greek iota subscript, which
+// folding makes a letter: the one case in which marks have to be in their order
+// before.
+func hasIota(r rune) bool { return r == 0x345 || r >= 0x1F80 && r <= 0x1FFC }
 
 func lowerASCII(s string) string {
 	for i := range len(s) {

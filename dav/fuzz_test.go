@@ -357,6 +357,55 @@ func FuzzLockinfo(f *testing.F) {
 	})
 }
 
+// A query that is accepted asks for the scopes and properties that encoding/xml
+// sees, within the limits, and can be tried on anything.
+func FuzzSearch(f *testing.F) {
+	const clauses = `<D:select><D:prop><a/></D:prop></D:select><D:from><D:scope><D:href>/dav/</D:href><D:depth>1</D:depth></D:scope></D:from>`
+	for _, rest := range []string{
+		``, `<D:where><D:not><D:or><D:is-collection/><D:is-defined><D:prop><a/></D:prop></D:is-defined></D:or></D:not></D:where>`,
+		`<D:where><D:like caseless="yes"><D:prop><D:displayname/></D:prop><D:literal>%a_\%&#223;</D:literal></D:like></D:where>`,
+		`<D:where><D:gte><D:prop><D:getlastmodified/></D:prop><D:literal>2025-01-01T00:00:00Z</D:literal></D:gte></D:where>`,
+		`<D:orderby><D:order caseless="no"><D:prop><x xmlns="u"/></D:prop><D:descending/></D:order></D:orderby><D:limit><D:nresults>7</D:nresults></D:limit>`,
+	} {
+		f.Add([]byte(`<D:searchrequest xmlns:D="DAV:"><D:basicsearch>` + clauses + rest + `</D:basicsearch></D:searchrequest>`))
+	}
+	f.Add([]byte(`<query-schema-discovery xmlns="DAV:"/>`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		q, err := readSearch(bytes.NewReader(body))
+		if err != nil {
+			onlyHTTPError(t, err)
+			return
+		}
+		var scopes, operators int
+		for _, basic := range oracle(t, string(body)).all("basicsearch") {
+			for _, from := range basic.all("from") {
+				scopes += len(from.all("scope"))
+			}
+			for _, where := range basic.all("where") {
+				operators += len(where.elements())
+			}
+		}
+		if len(q.scopes) != scopes || scopes == 0 || scopes > maxSearchScopes || len(q.orders) > maxSearchOrders || (q.where == nil) != (operators == 0) {
+			t.Fatalf("%q has %d scopes of %d, %d orders, where %v", body, len(q.scopes), scopes, len(q.orders), q.where)
+		}
+		if q.where == nil {
+			return
+		}
+		for _, node := range []store.Node{madeUp, {Name: "a\u0308\u00df%", ETag: `"e"`, Size: 7}} {
+			try := func(c condition) truth {
+				r := &candidate{pw: &propWriter{}, listed: listed{displayName: node.Name, Entry: store.Entry{
+					Node: node, Props: []store.Property{{Local: "a", XML: "<a>x</a>"}, {Space: "DAV:", Local: "displayname", XML: "<"}},
+				}}}
+				return c.eval(r)
+			}
+			got := try(q.where)
+			if got < no || got > yes || try(notOf{q.where}) != -got || try(allOf{q.where, notOf{q.where}}) == yes || try(anyOf{q.where, notOf{q.where}}) == no {
+				t.Fatalf("%q is %v", body, got)
+			}
+		}
+	})
+}
+
 // onlyHTTPError fails on an error that has no status, and on a status that
 // isn't the client's.
 func onlyHTTPError(t *testing.T, err error) {

@@ -41,7 +41,7 @@ func TestPropfindOracle(t *testing.T) {
 }
 
 // newTree is a handler for a small tree and its owner.
-func newTree(t *testing.T) (*Handler, Principal) {
+func newTree(t testing.TB) (*Handler, Principal) {
 	t.Helper()
 	ctx, folder := t.Context(), t.TempDir()
 	blobs, err := blob.NewDir(filepath.Join(folder, "blobs"), blob.DirOptions{})

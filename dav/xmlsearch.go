@@ -13,7 +13,7 @@ import (
 const (
 	maxSearchScopes    = 16
 	maxSearchOperators = 64
-	maxSearchLiteral   = 1024 // bytes
+	maxSearchLiteral   = 1024 // bytes, and of a stored text that is compared with one
 	maxSearchOrders    = 8
 )
 

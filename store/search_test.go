@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"holdfast/lockns"
 	"holdfast/store"
 )
 
@@ -172,6 +173,58 @@ func (f *fixture) search(q store.Query) (names []string, complete bool) {
 
 func byName(_ int, e store.Entry) []store.SortKey {
 	return []store.SortKey{{Known: true, Text: e.Name}}
+}
+
+// TestSearchWants: conditions see what they want and results what is to be
+// shown, whether or not one is part of the other.
+func TestSearchWants(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.put("/f", "x")
+	f.setProp("/f", "p", "1")
+	f.setProp("/f", "q", "2")
+	f.lock("/f", lockns.Resource)
+	names := func(n ...string) store.Want { return store.Want{Props: true, PropNames: n} }
+	all := store.Want{Props: true}
+	locks := store.Want{Locks: true}
+	scopes := []store.SearchScope{{Target: f.at("/f"), Depth: store.DepthZero}}
+	for _, c := range []struct {
+		name        string
+		match, show store.Want
+		seen, shown string // the values of p and q, and the locks, at least
+	}{
+		{"names to match only", names("p"), store.Want{}, "1 0", "0"},
+		{"names to show only", store.Want{}, names("q"), " 0", "2 0"},
+		{"other names", names("p"), names("q"), "1", "2 0"},
+		{"names and all", names("p"), all, "1", "12 0"},
+		{"all and names", all, names("q"), "12", "2 0"},
+		{"names and locks", names("p"), locks, "1", "1"},
+		{"a list of no names", names("p"), store.Want{Props: true, PropNames: []string{}}, "1", "0"},
+		{"names alone, and values", names("p"), store.Want{Props: true, NamesOnly: true}, "1", "0"},
+	} {
+		for _, sorted := range []bool{false, true} {
+			describe := func(e store.Entry) string { return fmt.Sprint(propOf(e, "p")+propOf(e, "q"), " ", len(e.Locks)) }
+			q := store.Query{Want: c.match, Match: func(_ int, e store.Entry) bool {
+				if got := describe(e); !strings.Contains(got, c.seen) {
+					t.Errorf("%s, sorted %t: the condition saw %q, not %q", c.name, sorted, got, c.seen)
+				}
+				return true
+			}}
+			if sorted {
+				q.Keys, q.Descending = byName, []bool{false}
+			}
+			results := 0
+			_, err := f.Search(t.Context(), scopes, q, c.show, func(_ int, e store.Entry) error {
+				results++
+				if got := describe(e); !strings.Contains(got, c.shown) {
+					t.Errorf("%s, sorted %t: shown was %q, not %q", c.name, sorted, got, c.shown)
+				}
+				return nil
+			})
+			must(t, err)
+			wantEqual(t, "results", results, 1)
+		}
+	}
 }
 
 // TestSearchIsCut: no search looks at more than it may, or keeps more than it
