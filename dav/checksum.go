@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"net/http"
+	"slices"
 	"strings"
 
 	"holdfast/store"
@@ -22,6 +23,7 @@ func parseChecksums(h http.Header) ([]store.Checksum, error) {
 	if err != nil {
 		return nil, err
 	}
+	sums = addCompared(sums)
 	for _, name := range []string{"Content-Digest", "Repr-Digest"} {
 		digests, err := parseDigest(strings.Join(h.Values(name), ","))
 		if err != nil {
@@ -30,6 +32,21 @@ func parseChecksums(h http.Header) ([]store.Checksum, error) {
 		sums = append(sums, digests...)
 	}
 	return sums, nil
+}
+
+// addCompared asks for the two checksums by which clients of ownCloud compare
+// files. With an upload they name one, and may ask for the other later.
+func addCompared(sums []store.Checksum) []store.Checksum {
+	if len(sums) == 0 {
+		return nil
+	}
+	named := algorithms(sums)
+	for _, algorithm := range []string{"SHA1", "MD5"} {
+		if !slices.Contains(named, algorithm) {
+			sums = append(sums, store.Checksum{Algorithm: algorithm})
+		}
+	}
+	return sums
 }
 
 var errBadChecksum = badRequest("a checksum must be ALGORITHM:HEX, with a value as long as the algorithm's")

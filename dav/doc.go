@@ -141,7 +141,9 @@
 //   - OC-Checksum, and the SHA-256 of Content-Digest and Repr-Digest (RFC 9530),
 //     are verified while PUT reads the body: 400 when they differ, and nothing is
 //     stored. Algorithms other than MD5, SHA1, SHA256 and ADLER32 are passed over.
-//   - oc:checksums shows, when named, SHA-256 and what was verified, never what
+//     With any OC-Checksum both SHA1 and MD5 are computed: rclone names the one
+//     and compares by the other.
+//   - oc:checksums shows, when named, SHA-256 and what was computed, never what
 //     was only said. Setting it asks whether the content has that checksum, which
 //     is computed when it is not known yet: 200 if so and 409 if not, or if the
 //     algorithm is unknown. oc:permissions says, when named, what the principal's

@@ -112,6 +112,7 @@ func FuzzChecksums(f *testing.F) {
 			onlyHTTPError(t, err)
 			return
 		}
+		sums = slices.DeleteFunc(sums, func(sum store.Checksum) bool { return sum.Hex == "" })
 		for _, sum := range sums {
 			if size := checksumBytes[sum.Algorithm]; size == 0 || len(sum.Hex) != 2*size || strings.Trim(sum.Hex, "0123456789abcdef") != "" {
 				t.Fatalf("checksum %+v", sum)

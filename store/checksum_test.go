@@ -107,6 +107,10 @@ func TestChecksumsAreKept(t *testing.T) {
 			chunked.Checksums = append(chunked.Checksums, store.Checksum{Algorithm: "SHA3-256", Hex: "00"})
 			f.putFile("/f", chunked)
 			f.wantChecksums("/f", "other "+content, "SHA1", "SHA256")
+			chunked = claimed("other "+content, "SHA1")
+			chunked.Checksums = append(chunked.Checksums, store.Checksum{Algorithm: "MD5"})
+			f.putFile("/asked", chunked)
+			f.wantChecksums("/asked", "other "+content, "SHA1", "MD5", "SHA256")
 
 			_, err := f.PatchProps(t.Context(), f.at("/f"), store.Patch{Modified: new(time.Unix(1, 0))}, f.me())
 			must(t, err)

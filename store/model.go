@@ -134,7 +134,7 @@ type File struct {
 	// Modified is the modification time to give the file; zero is now.
 	Modified time.Time
 	// Checksums are what the content must have. They are verified while Body is
-	// read, and kept with the content.
+	// read, and kept with the content. One without a value is only to be known.
 	Checksums []Checksum
 }
 
