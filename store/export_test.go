@@ -113,6 +113,24 @@ func (s *Store) Watch(fn func(query string, args []any)) (stop func()) {
 	return func() { set(nil) }
 }
 
+// WatchReaders has every statement of the connections that only read told to fn
+// before it runs, until the returned function is called. No other request may be
+// under way.
+func (s *Store) WatchReaders(fn func(query string)) (stop func()) {
+	set := func(seen func(string, []any)) {
+		for range cap(s.readers.idle) {
+			c, err := s.readers.take(context.Background())
+			if err != nil {
+				panic(err)
+			}
+			c.seen = seen
+			defer s.readers.put(c)
+		}
+	}
+	set(func(query string, _ []any) { fn(query) })
+	return func() { set(nil) }
+}
+
 // ReadersIdle reports whether all connections that read can be had at once before
 // the context ends.
 func (s *Store) ReadersIdle(ctx context.Context) bool {
