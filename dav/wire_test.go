@@ -131,6 +131,58 @@ func TestContentIsOpenedForGetOnly(t *testing.T) {
 	}
 }
 
+// R33, B86: a member whose content cannot be read, and one that goes while the
+// listing is on its way, do not spoil it for the others.
+func TestOneBadMember(t *testing.T) {
+	s := newServer(t, nil)
+	sp := s.newSpace(t)
+	for _, name := range []string{"/a", "/bad", "/c"} {
+		sp.want(t, 201, put(name, long+name))
+	}
+	s.blobs.Before = func(_ context.Context, c blobtest.Call) error {
+		if c.Method == blobtest.Open {
+			return fs.ErrNotExist
+		}
+		return nil
+	}
+	list := call{method: "PROPFIND", target: "/", header: []string{"Depth: 1"}}
+	for _, target := range []string{"/", "/bad"} {
+		a := sp.want(t, 207, call{method: "PROPFIND", target: target, header: []string{"Depth: 1"}})
+		if !strings.Contains(a.body, "<D:href>/dav/bad</D:href>") {
+			t.Errorf("PROPFIND %s: %s", target, a.body)
+		}
+	}
+	if a := sp.do(t, call{method: "GET", target: "/bad"}); a.status < 500 {
+		t.Errorf("GET of content that is gone: %d", a.status)
+	}
+	s.blobs.Before = nil
+	sp.want(t, 200, call{method: "GET", target: "/c"})
+
+	u := sp.alice
+	const n = 1500 // more than one page of the store
+	for i := range n {
+		target := store.Target{Workspace: u.Workspace(), Path: store.Path{fmt.Sprintf("m%05d", i)}}
+		if _, _, err := s.store.Put(t.Context(), target, store.File{Body: strings.NewReader("x"), Size: 1}, store.Holder(u.ID)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	last := store.Target{Workspace: u.Workspace(), Path: store.Path{fmt.Sprintf("m%05d", n-1)}}
+	seen := 0
+	err := s.store.Walk(t.Context(), store.Target{Workspace: u.Workspace()}, store.DepthOne, store.Want{Props: true, Locks: true}, 0, func(e store.Entry) error {
+		if seen++; seen == 1 {
+			return s.store.Remove(t.Context(), last, store.Holder(u.ID))
+		}
+		return nil
+	})
+	if err != nil || seen < 1+3+n-1 || seen > 1+3+n {
+		t.Errorf("a member that goes meanwhile: %d entries and %v, want %d with it or without", seen, err, 1+3+n)
+	}
+	a := sp.want(t, 207, list)
+	if got := strings.Count(a.body, "<D:response>"); got != 1+3+n-1 {
+		t.Errorf("%d entries, want %d", got, 1+3+n-1)
+	}
+}
+
 // A resource has no room for any number of properties, and says which it has
 // not taken.
 func TestTooManyProperties(t *testing.T) {
