@@ -18,7 +18,7 @@ import (
 // where a size that is kept in 32 bits shows.
 const largeMiB = 64
 
-// TestLarge uploads one large file of known and of unknown length, to a folder and
+// TestLarge (R57, B74) uploads one large file of known and of unknown length, to a folder and
 // to S3, and reads it back whole and at its end. HOLDFAST_LARGE sets its size in
 // MiB.
 func TestLarge(t *testing.T) {

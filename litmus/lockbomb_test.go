@@ -23,7 +23,7 @@ const lockinfo = `<?xml version="1.0" encoding="utf-8"?>
 const askLocks = `<?xml version="1.0" encoding="utf-8"?>
 <D:propfind xmlns:D="DAV:"><D:prop><D:lockdiscovery/></D:prop></D:propfind>`
 
-// TestLockbomb locks and unlocks files of one folder from many clients at once. No request may fail, and
+// TestLockbomb (R105, B31) locks and unlocks files of one folder from many clients at once. No request may fail, and
 // none of the locks may be left.
 func TestLockbomb(t *testing.T) {
 	rounds := bombRounds
