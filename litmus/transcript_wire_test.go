@@ -26,6 +26,9 @@ type wire struct {
 	used  bool // a request was answered on it
 }
 
+// noLogin is the line of a step that goes without its user's login.
+var noLogin = field{"Authorization", "none"}
+
 // basic is the Authorization header of RFC 7617.
 func basic(user, password string) string {
 	return "Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password))
@@ -84,6 +87,9 @@ func (w *wire) roundTrip(s step, head, body string) (answer, error) {
 		if err != nil || a.status != http.StatusContinue {
 			return a, err
 		}
+		if len(a.header) > 0 {
+			return answer{}, fmt.Errorf("100 Continue has a header, which kills uploads: %v", a.header)
+		}
 		if _, err := io.WriteString(w.conn, body); err != nil {
 			return answer{}, err
 		}
@@ -134,6 +140,9 @@ func (w *wire) request(s step, v variables) (head, body string, err error) {
 		fmt.Fprintf(&b, "Authorization: %s\r\n", w.login)
 	}
 	for _, f := range s.header {
+		if f == noLogin {
+			continue
+		}
 		fmt.Fprintf(&b, "%s: %s\r\n", f.name, f.value)
 	}
 	coding, _ := s.has("Transfer-Encoding")
