@@ -146,7 +146,9 @@
 //   - oc:checksums shows, when named, SHA-256 and what was computed, never what
 //     was only said. Setting it asks whether the content has that checksum, which
 //     is computed when it is not known yet: 200 if so and 409 if not, or if the
-//     algorithm is unknown. oc:permissions says, when named, what the principal's
+//     algorithm is unknown. A PATCH without a body and with X-Recalculate-Hash asks
+//     for a checksum by name, as clients of Nextcloud do after they set a time: 204
+//     with OC-Checksum. Any other PATCH is 405. oc:permissions says, when named, what the principal's
 //     role allows; locks are no part of it.
 //   - A piece of an upload is called by its first and its last byte or by a number
 //     from 1 to 10,000, and by nothing else: names that only sort would not tell
@@ -162,8 +164,8 @@
 //   - A Destination of this server outside the principal's mounts is 403, another
 //     server's 502 (9.8.5).
 //   - XML bodies without Content-Type, or with that of HTML forms or plain text,
-//     which is what curl and fetch() send, are read as XML; others are 415. MKCOL wants XML named as such
-//     (9.3).
+//     which is what curl and fetch() send, are read as XML; others are 415. MKCOL
+//     wants XML named as such (9.3).
 //   - A listing that fails after its first bytes breaks the connection: a client
 //     must not take part of a collection for the whole of it.
 //   - SEARCH knows DAV:basicsearch (RFC 5323) without its optional contains,

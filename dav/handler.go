@@ -218,6 +218,7 @@ func init() {
 		"MKCOL":           (*request).mkcol,
 		"PROPFIND":        (*request).propfind,
 		"PROPPATCH":       (*request).proppatch,
+		http.MethodPatch:  (*request).recalculate,
 		"LOCK":            (*request).lock,
 		"UNLOCK":          (*request).unlock,
 		"SEARCH":          (*request).search,
