@@ -22,15 +22,21 @@ type davfs struct {
 	folder string // the mount as the test sees it
 }
 
-// mountDavfs mounts the server's personal workspace. davfs2 names its owner in every lock. Files are
-// sent as soon as they are closed, and listings are asked again after a second.
+// mountDavfs mounts the server's personal workspace.
 func mountDavfs(t *testing.T, m *machine, s *server, name string) davfs {
+	t.Helper()
+	return mountDavfsOf(t, m, s.dav()+"/", s.user, s.password, name)
+}
+
+// mountDavfsOf mounts what a user sees at a URL. davfs2 names its owner in every lock. Files are sent as
+// soon as they are closed, and listings are asked again after a second.
+func mountDavfsOf(t *testing.T, m *machine, target, user, password, name string) davfs {
 	t.Helper()
 	m.run(t, "", "install", "-d", "-m", "775", "-g", "davfs2", "/var/cache/davfs2")
 	m.run(t, "", "mkdir", name)
-	secrets := m.write(t, fmt.Sprintf("%s/ %s %s\n", s.dav(), s.user, s.password), name+".secrets")
+	secrets := m.write(t, fmt.Sprintf("%s %s %s\n", target, user, password), name+".secrets")
 	config := m.write(t, "secrets "+secrets+"\nask_auth 0\ndelay_upload 0\ndir_refresh 1\nfile_refresh 0\nlock_owner "+name+"\n", name+".conf")
-	m.run(t, "", "mount.davfs", "-o", "conf="+config, s.dav()+"/", m.path(name))
+	m.run(t, "", "mount.davfs", "-o", "conf="+config, target, m.path(name))
 	stop := time.AfterFunc(mountTimeout, func() { m.init.kill() })
 	t.Cleanup(func() { stop.Stop() })
 	return davfs{m, name, filepath.Join(m.root, "mnt", name)}
@@ -164,40 +170,64 @@ func takeLockBack(t *testing.T, d davfs, s *server, name string) {
 func TestClientDavfs2TwoMounts(t *testing.T) {
 	m := sandbox(t)
 	s := startServer(t, folderBacking(t))
-	if r := s.do(t, "PUT", s.dav("shared.txt"), "before"); r.status != 201 {
+	s.put(t, "before", "shared.txt")
+	takeTurns(t, s, s.dav("shared.txt"), mountDavfs(t, m, s, "laptop"), mountDavfs(t, m, s, "desktop"))
+}
+
+// TestClientDavfs2TwoUsers is TestClientDavfs2TwoMounts with the workspace of a team, mounted by two of its
+// members.
+func TestClientDavfs2TwoUsers(t *testing.T) {
+	m := sandbox(t)
+	s := startServer(t, folderBacking(t))
+	mount := s.addTeam(t, "both")
+	const password = "staple-of-another-horse"
+	s.admin(t, password+"\n", "user", "add", "grace")
+	s.admin(t, "", "team", "member", "both", "grace", "--role", "member")
+	if r := s.do(t, "PUT", mount+"shared.txt", "before"); r.status != 201 {
 		t.Fatalf("PUT: %d %s", r.status, r.body)
 	}
-	laptop, desktop := mountDavfs(t, m, s, "laptop"), mountDavfs(t, m, s, "desktop")
+	takeTurns(t, s, mount+"shared.txt", mountDavfsOf(t, m, mount, s.user, s.password, "laptop"),
+		mountDavfsOf(t, m, mount, "grace", password, "desktop"))
+}
 
+// takeTurns opens the file shared.txt in one mount and is refused in the other, until it is closed; then the
+// other writes it. target is its URL.
+func takeTurns(t *testing.T, s *server, target string, laptop, desktop davfs) {
 	file, err := os.OpenFile(laptop.file("shared.txt"), os.O_RDWR|os.O_TRUNC, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	if n := s.activeLocks(t); n != 1 {
+	if n := s.locksOf(t, target); n != 1 {
 		t.Errorf("%d locks while a file is open, want 1", n)
 	}
 	if other, err := os.OpenFile(desktop.file("shared.txt"), os.O_RDWR, 0); !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("the other mount opens the file: %v", err)
 		other.Close()
 	}
-	if r := s.do(t, "PUT", s.dav("shared.txt"), "stolen"); r.status != 423 {
+	if r := s.do(t, "PUT", target, "stolen"); r.status != 423 {
 		t.Errorf("PUT without the token: %d, want 423", r.status)
 	}
 	_, err = file.WriteString("from the laptop")
 	if err := errors.Join(err, file.Close()); err != nil {
 		t.Fatal(err)
 	}
-	s.arrives(t, "from the laptop", "shared.txt")
-	eventually(t, "the lock is given back", func() bool { return s.activeLocks(t) == 0 })
+	holds := func(content string) bool {
+		r := s.do(t, "GET", target, "")
+		return r.status == 200 && r.body == content
+	}
+	eventually(t, "the laptop's content arrives", func() bool { return holds("from the laptop") })
+	eventually(t, "the lock is given back", func() bool { return s.locksOf(t, target) == 0 })
 	eventually(t, "the other mount writes the file", func() bool {
 		return os.WriteFile(desktop.file("shared.txt"), []byte("from the desktop"), 0) == nil
 	})
-	s.arrives(t, "from the desktop", "shared.txt")
+	eventually(t, "the desktop's content arrives", func() bool { return holds("from the desktop") })
 	laptop.unmount(t)
 	desktop.unmount(t)
-	s.holds(t, "from the desktop", "shared.txt")
-	if n := s.activeLocks(t); n != 0 {
+	if !holds("from the desktop") {
+		t.Error("the content does not survive the mounts")
+	}
+	if n := s.locksOf(t, target); n != 0 {
 		t.Errorf("%d locks are left after the mounts", n)
 	}
 }

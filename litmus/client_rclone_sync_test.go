@@ -122,7 +122,7 @@ func (r rclone) refusesBisync(t *testing.T) {
 	t.Helper()
 	r.write(t, "stays", "here", "stays.txt")
 	r.do(t, "mkdir", "holdfast:there")
-	if log, err := r.command(t, "", slices.Concat(r.argv, []string{"bisync", r.path("here"), "holdfast:there", "--resync"})...); err == nil {
+	if log, err := r.try(t, "bisync", r.path("here"), "holdfast:there", "--resync"); err == nil {
 		t.Errorf("bisync without times succeeds:\n%s", log)
 	}
 }

@@ -1,6 +1,7 @@
 package litmus
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -72,12 +73,28 @@ func newRclone(t *testing.T, program rcloneProgram, s *server, target, vendor st
 	m := program.machine(t)
 	secret := strings.TrimSpace(m.run(t, s.password, program.path, "obscure", "-"))
 	config := m.write(t, "[holdfast]\ntype = webdav\nvendor = "+vendor+"\nurl = "+target+"\nuser = "+s.user+"\npass = "+secret+"\n", "rclone.conf")
-	return rclone{m, s, vendor, []string{program.path, "--config", config, "--retries", "1", "--low-level-retries", "1", "--verbose"}}
+	return rclone{m, s, vendor, []string{program.path, "--config", config, "--retries", "1", "--low-level-retries", "1"}}
 }
 
+// try runs a command and returns its log.
+func (r rclone) try(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	return r.command(t, "", slices.Concat(r.argv, []string{"--verbose"}, args)...)
+}
+
+// do is try for a command that must succeed.
 func (r rclone) do(t *testing.T, args ...string) string {
 	t.Helper()
-	return r.run(t, "", slices.Concat(r.argv, args)...)
+	return r.run(t, "", slices.Concat(r.argv, []string{"--verbose"}, args)...)
+}
+
+// ask decodes what a command prints as JSON.
+func (r rclone) ask(t *testing.T, into any, args ...string) {
+	t.Helper()
+	answer := r.run(t, "", slices.Concat(r.argv, []string{"--quiet"}, args)...)
+	if err := json.Unmarshal([]byte(answer), into); err != nil {
+		t.Fatalf("%v: %s", err, answer)
+	}
 }
 
 func TestClientRclone(t *testing.T) {

@@ -109,7 +109,13 @@ var activeLock = regexp.MustCompile(`<(?:[A-Za-z0-9]+:)?activelock[ >]`)
 // activeLocks returns how many locks lockdiscovery shows for a resource and its members.
 func (s *server) activeLocks(t *testing.T, segments ...string) int {
 	t.Helper()
-	r := s.do(t, "PROPFIND", s.dav(segments...), askLocks, "Depth", "1", "Content-Type", "application/xml")
+	return s.locksOf(t, s.dav(segments...))
+}
+
+// locksOf is activeLocks for a URL.
+func (s *server) locksOf(t *testing.T, target string) int {
+	t.Helper()
+	r := s.do(t, "PROPFIND", target, askLocks, "Depth", "1", "Content-Type", "application/xml")
 	if r.status != http.StatusMultiStatus || !strings.Contains(r.body, "lockdiscovery") {
 		t.Fatalf("PROPFIND: %d %s", r.status, clip(r.body))
 	}
