@@ -78,6 +78,9 @@ func (s *server) stream(t *testing.T, ctx context.Context, method, target string
 		t.Fatal(err)
 	}
 	r.ContentLength = length
+	if s.user != "" {
+		r.SetBasicAuth(s.user, s.password)
+	}
 	if byteRange != "" {
 		r.Header.Set("Range", byteRange)
 	}
