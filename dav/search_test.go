@@ -166,3 +166,63 @@ func TestSearchBlockedNames(t *testing.T) {
 		}
 	}
 }
+
+// TestDeepTrees: what may be 128 levels deep can be listed, found, copied, moved
+// and removed there, and nothing comes to be on level 129.
+func TestDeepTrees(t *testing.T) {
+	const most = 128
+	r := newRow(t, newServer(t, func(o *dav.Options) { o.PropfindMax = 1000 }))
+	deep := func(top string, levels int) string { return "/" + top + strings.Repeat("/d", levels-1) }
+	do := func(want int, method, target string, header ...string) answer {
+		t.Helper()
+		c := call{method: method, target: target, header: header}
+		switch method {
+		case "PUT":
+			c.body, c.hasBody = "x", true
+		case "SEARCH":
+			c.body, c.hasBody = searchBody("", "<D:where>"+operator("eq", "", "displayname", "f")+"</D:where>"), true
+		}
+		a := r.do(t, c)
+		if a.status != want {
+			t.Fatalf("%s %s %q: status %d, want %d: %s", method, target, header, a.status, want, a.body)
+		}
+		return a
+	}
+	for n := 1; n < most; n++ {
+		do(201, "MKCOL", deep("a", n))
+	}
+	last := deep("a", most-1)
+	do(201, "PUT", last+"/f")
+	do(201, "MKCOL", last+"/d")
+	do(403, "PUT", last+"/d/f")
+	do(403, "MKCOL", last+"/d/d")
+	do(403, "LOCK", last+"/d/f")
+	lists := func(method, top string) {
+		t.Helper()
+		want := "<D:href>/dav/" + top + strings.TrimPrefix(last, "/a") + "/f</D:href>"
+		for _, target := range []string{"/", "/" + top} {
+			if a := do(207, method, target); !strings.Contains(a.body, want) {
+				t.Errorf("%s %s does not show the deepest file", method, target)
+			}
+		}
+	}
+	lists("PROPFIND", "a")
+	lists("SEARCH", "a")
+	do(201, "COPY", "/a", "Destination: "+r.base()+"/b")
+	lists("PROPFIND", "b")
+	lists("SEARCH", "b")
+	do(201, "MOVE", "/b", "Destination: "+r.base()+"/c")
+	lists("SEARCH", "c")
+	do(201, "MKCOL", "/over")
+	for _, method := range []string{"COPY", "MOVE"} {
+		do(403, method, "/a", "Destination: "+r.base()+"/over/a")
+		do(403, method, last+"/d", "Destination: "+r.base()+deep("c", most)+"/d")
+	}
+	do(404, "PROPFIND", "/over/a", "Depth: 0")
+	do(204, "DELETE", "/c")
+	do(404, "PROPFIND", "/c", "Depth: 0")
+	lists("SEARCH", "a")
+	do(204, "DELETE", deep("a", most))
+	do(204, "DELETE", "/a")
+	do(404, "PROPFIND", "/a", "Depth: 0")
+}
