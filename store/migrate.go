@@ -48,22 +48,47 @@ func Migrate(ctx context.Context, db string, up bool) (version int64, err error)
 		if err != nil {
 			return err
 		}
-		version, err = p.GetDBVersion(ctx)
-		return err
+		return waiting(ctx, func() error {
+			version, err = p.GetDBVersion(ctx)
+			return err
+		})
 	})
 	return version, err
+}
+
+// busyPause is how long to leave the database to others when SQLite says that it
+// is busy without having waited, as it does where waiting could be for ever: to
+// switch a new database to its log, or to write after a read.
+const busyPause = 10 * time.Millisecond
+
+// waiting calls fn again as long as others keep the database busy and ctx allows.
+func waiting(ctx context.Context, fn func() error) error {
+	for {
+		err := fn()
+		if code(err) != sqlite3.SQLITE_BUSY || ctx.Err() != nil {
+			return err
+		}
+		time.Sleep(busyPause)
+	}
 }
 
 // upAll applies what is pending, one migration at a time, beside others that may
 // do the same.
 func upAll(ctx context.Context, p *goose.Provider) error {
-	version, newest, err := p.GetVersions(ctx)
+	var version, newest int64
+	err := waiting(ctx, func() (err error) {
+		version, newest, err = p.GetVersions(ctx)
+		return err
+	})
 	if err == nil && version > newest {
 		return &SchemaError{version, newest}
 	}
 	for err == nil {
-		_, err = p.UpByOne(ctx)
-		if errors.Is(err, errOvertaken) || code(err) == sqlite3.SQLITE_BUSY {
+		err = waiting(ctx, func() error {
+			_, err := p.UpByOne(ctx)
+			return err
+		})
+		if errors.Is(err, errOvertaken) {
 			err = ctx.Err()
 		}
 	}
