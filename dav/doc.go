@@ -185,6 +185,12 @@
 //     that has no limit) and sorts up to store.MaxSorted results. When there may be
 //     more, the last response is a 507 of the Request-URI (RFC 5323 section 2.3.1).
 //     A limit that the client set is none of these.
+//   - Prefer (RFC 7240): return=minimal leaves out of PROPFIND and SEARCH
+//     what a resource has not got, and makes a PROPPATCH without failures 204;
+//     depth-noroot leaves out the resource of the Request-URI (RFC 8144). What was
+//     followed is in Preference-Applied; such answers are no-store, so that they
+//     need no Vary. return=representation is not followed: nothing but GET sends
+//     content. Brief, Microsoft's older form, is ignored.
 //   - Content is served with a sandboxing Content-Security-Policy and without
 //     type guessing. A page that somebody stored cannot act as this site.
 package dav

@@ -180,6 +180,7 @@ func writeFailure(w http.ResponseWriter, f failure, allowed []string) {
 	body := appendErrorBody(nil, f.condition, f.hrefs, f.text)
 	h := w.Header()
 	h.Del("Accept-Ranges")
+	h.Del("Preference-Applied")
 	if f.status != http.StatusPreconditionFailed {
 		h.Del("ETag")
 		h.Del("Last-Modified")

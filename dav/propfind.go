@@ -28,13 +28,22 @@ func (q *request) propfind(w http.ResponseWriter) error {
 	if err := pw.readUsage(); err != nil {
 		return err
 	}
+	if depth != store.DepthZero && q.preferences().noRoot {
+		pw.noRoot = true
+		applied(w, "depth-noroot")
+	}
 	return pw.finish(pw.walk(depth, limit))
 }
 
 // walk writes the resource of the Request-URI and what is below it.
 func (pw *propWriter) walk(depth, limit int) error {
 	q := pw.q
+	skip := pw.noRoot
 	return q.h.opt.Store.Walk(q.r.Context(), q.target(), depth, pw.want, limit, func(e store.Entry) error {
+		if skip { // the resource itself comes first
+			skip = false
+			return nil
+		}
 		return pw.entry(listed{Entry: e, href: q.entryHref(e), displayName: q.nameOf(e)})
 	})
 }
@@ -67,6 +76,8 @@ type propWriter struct {
 	// bytes for one collection. allprop has its properties then, and does
 	// without supportedlock, the longest and the same everywhere.
 	windows bool
+	minimal bool // the names of properties that are not there are left out
+	noRoot  bool // only the members of the resource are shown
 }
 
 // newPropWriter reads the body and gets ready what the answer takes.
@@ -84,6 +95,9 @@ func (q *request) newPropWriter(w http.ResponseWriter) (*propWriter, error) {
 // newPropWriterFor gets ready what an answer with these properties takes.
 func (q *request) newPropWriterFor(w http.ResponseWriter, ask propfind) *propWriter {
 	pw := &propWriter{q: q, ask: ask, w: &multistatusWriter{w: w}, windows: q.isWindows()}
+	if pw.minimal = q.preferences().minimal; pw.minimal {
+		applied(w, "return=minimal")
+	}
 	pw.plan()
 	pw.m = newMultistatus(pw.w)
 	return pw
@@ -152,6 +166,9 @@ func (pw *propWriter) entry(l listed) error {
 		pw.names(&l)
 	case propfindProps:
 		missing = pw.props(&l, pw.ask.props)
+	}
+	if pw.minimal {
+		missing = nil // RFC 8144 section 2.1; an empty group stays
 	}
 	if len(pw.m.b) == opened && len(missing) > 0 {
 		pw.m.b = pw.m.b[:start]

@@ -31,6 +31,11 @@ func (q *request) proppatch(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
+	if len(outcome.blamed) == 0 && q.preferences().minimal {
+		applied(w, "return=minimal")
+		w.WriteHeader(http.StatusNoContent)
+		return nil
+	}
 	writeDocument(w, http.StatusMultiStatus, "multistatus", func(m *multistatus) {
 		m.response(q.href(node.IsFolder()))
 		outcome.write(m)

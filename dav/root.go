@@ -123,7 +123,11 @@ func (q *request) listMounts(w http.ResponseWriter, href, name string, members f
 	if err != nil {
 		return err
 	}
-	err = pw.madeUp(mountList, href, name)
+	if q.depth == depth1 && q.preferences().noRoot {
+		applied(w, "depth-noroot")
+	} else {
+		err = pw.madeUp(mountList, href, name)
+	}
 	if err == nil && q.depth == depth1 {
 		err = members(pw)
 	}
