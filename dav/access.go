@@ -15,7 +15,7 @@ var errReadOnly = errStatus(http.StatusForbidden, "you may only read here")
 // change nothing anywhere has no use for it.
 func (q *request) forbidden(method string) bool {
 	switch method {
-	case http.MethodOptions, http.MethodGet, http.MethodHead, "PROPFIND", "SEARCH":
+	case http.MethodOptions, http.MethodGet, http.MethodHead, "PROPFIND", "SEARCH", "REPORT":
 		return false
 	case "COPY":
 		return q.principal.ReadOnly

@@ -34,7 +34,7 @@ func (q *request) checkBlocked() error {
 		return nil
 	}
 	switch q.r.Method {
-	case http.MethodGet, http.MethodHead, "PROPFIND", "SEARCH":
+	case http.MethodGet, http.MethodHead, "PROPFIND", "SEARCH", "REPORT":
 		return store.ErrNotFound
 	}
 	return errBlocked

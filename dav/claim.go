@@ -90,7 +90,7 @@ func (e evaluation) lookUp(tag string) ifState {
 		return stateless{}
 	}
 	return viewState{
-		Resource: e.view.Resource(loc.target()), view: e.view,
+		Resource: e.view.Resource(loc.target()), view: e.view, q: e.q,
 		user: e.q.principal.UserID, also: e.neighbours(tag),
 	}
 }
@@ -165,6 +165,7 @@ func (stateless) matchesETag(string) bool { return false }
 type viewState struct {
 	store.Resource
 	view store.View
+	q    *request
 	user int64
 	also []store.Resource // at and below these, locks of the user count too
 }
@@ -172,6 +173,9 @@ type viewState struct {
 // hasToken implements ifState. Locks of other origins have no token here. The
 // ids in places are of one workspace only, so none is mistaken for another.
 func (s viewState) hasToken(token string) bool {
+	if isSyncToken(token) {
+		return s.Exists && s.q.atSyncToken(s.Node, token)
+	}
 	l, _, ok := s.view.Lock(token)
 	if !ok || l.Origin != lockns.WebDAV {
 		return false
@@ -237,7 +241,7 @@ func (q *request) readState(t store.Target) (ifState, error) {
 		}
 		return entryState{place: parent.Place.Unmapped(), locks: parent.Locks}, err
 	}
-	return entryState{place: e.Place, etag: e.ETag, locks: e.Locks}, err
+	return entryState{q: q, node: e.Node, place: e.Place, etag: e.ETag, locks: e.Locks}, err
 }
 
 // entry reads one resource with the locks that cover it.
@@ -251,6 +255,8 @@ func (q *request) entry(t store.Target) (entry store.Entry, err error) {
 
 // entryState is the state of a resource that was read.
 type entryState struct {
+	q     *request
+	node  store.Node // zero when the URL maps to nothing
 	place lockns.Place
 	etag  string
 	locks []lockns.Lock
@@ -258,6 +264,9 @@ type entryState struct {
 
 // hasToken implements ifState.
 func (s entryState) hasToken(token string) bool {
+	if isSyncToken(token) {
+		return s.q != nil && s.q.atSyncToken(s.node, token)
+	}
 	return slices.ContainsFunc(s.locks, func(l lockns.Lock) bool {
 		return l.Token == token && l.Origin == lockns.WebDAV && l.Covers(s.place)
 	})

@@ -74,7 +74,7 @@
 // http.ServeContent, which the library uses, answers a malformed Range with
 // 416, knows "bytes" in lower case only, ranges a HEAD and reads the first line
 // of If-Match: contentConditions hands it what it reads rightly. Everything else
-// is served here: OPTIONS, PROPFIND, PROPPATCH, SEARCH, LOCK, UNLOCK, GET and HEAD
+// is served here: OPTIONS, PROPFIND, PROPPATCH, SEARCH, REPORT, LOCK, UNLOCK, GET and HEAD
 // of collections, MKCOL with a body.
 //
 // # Decisions
@@ -185,7 +185,30 @@
 //     that has no limit) and sorts up to store.MaxSorted results. When there may be
 //     more, the last response is a 507 of the Request-URI (RFC 5323 section 2.3.1).
 //     A limit that the client set is none of these.
-//   - Prefer (RFC 7240): return=minimal leaves out of PROPFIND and SEARCH
+//   - REPORT knows sync-collection (RFC 6578), on collections; any other is 403
+//     supported-report (RFC 3253 section 3.6). OPTIONS shows it in Allow alone,
+//     since RFC 6578 registers no token for DAV. supported-report-set and
+//     sync-token are given when named.
+//   - A sync token is a data: URI of the database, the folder and its last change.
+//     It stays good while nothing in the collection changes, however long, and
+//     through moves of it; else it is 403 valid-sync-token: when the database was
+//     restored, when another folder is there, when what came after it was forgotten.
+//     It is no secret: it tells nothing that PROPFIND, or a token of the last 30
+//     days, would not tell.
+//   - A member is told of when it came, went, or got another content, other
+//     properties or another spelling of its name. What happens below a member
+//     collection, and locks, are none of the member. In order: a name that a file
+//     had and a collection has now is first gone, then there.
+//   - sync-level infinite lists members as 1 does, and answers 403
+//     sync-traversal-supported for those that are collections, each time they
+//     changed: a client has to ask them one by one (RFC 6578 section 3.3).
+//   - An answer to sync-collection has at most as many members as a PROPFIND may
+//     list, or as the client's limit says. More are said by a 507 of the
+//     Request-URI, and the token goes on from there, in a first listing too. A
+//     limit of 0 can hold no change and is 507 itself (section 3.7).
+//   - A sync token in an If header is true of a collection in which nothing changed
+//     since (section 5), decided in the transaction of the change.
+//   - Prefer (RFC 7240): return=minimal leaves out of PROPFIND, REPORT and SEARCH
 //     what a resource has not got, and makes a PROPPATCH without failures 204;
 //     depth-noroot leaves out the resource of the Request-URI (RFC 8144). What was
 //     followed is in Preference-Applied; such answers are no-store, so that they

@@ -35,6 +35,7 @@ var refusals = []struct {
 	{store.ErrRoot, failure{status: 403, text: "the root collection stays where it is"}},
 	{store.ErrIntoItself, failure{status: 403, text: "source and destination overlap"}},
 	{store.ErrBadName, failure{status: 400, text: "the name is not allowed"}},
+	{store.ErrPosition, failure{status: 403, condition: "valid-sync-token", text: "the sync token is none of this collection's, or too old; list the collection anew"}},
 	{store.ErrTooDeep, failure{status: 403, text: "the path has too many levels"}},
 	{store.ErrTooMany, failure{status: 403, text: "too many members are below this collection"}},
 	{store.ErrForbidden, failure{status: 403, text: "you may not do this here"}},

@@ -222,13 +222,14 @@ func init() {
 		"LOCK":            (*request).lock,
 		"UNLOCK":          (*request).unlock,
 		"SEARCH":          (*request).search,
+		"REPORT":          (*request).report,
 	}
 }
 
 // allMethods are those of a resource to which its principal may write.
 var allMethods = []string{
 	http.MethodOptions, http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete,
-	"COPY", "MOVE", "MKCOL", "PROPFIND", "PROPPATCH", "LOCK", "UNLOCK", "SEARCH",
+	"COPY", "MOVE", "MKCOL", "PROPFIND", "PROPPATCH", "LOCK", "UNLOCK", "SEARCH", "REPORT",
 }
 
 // Methods lists the methods that some resource has.
@@ -236,7 +237,7 @@ func Methods() []string { return slices.Clone(allMethods) }
 
 // refusedMethods are registered methods that no resource here has, so that 405
 // is the answer and not 501 (RFC 9110 section 9.1).
-var refusedMethods = []string{http.MethodPost, http.MethodPatch, http.MethodTrace, http.MethodConnect, "REPORT"}
+var refusedMethods = []string{http.MethodPost, http.MethodPatch, http.MethodTrace, http.MethodConnect}
 
 func errUnknownMethod(method string) error {
 	if slices.Contains(refusedMethods, method) || slices.Contains(allMethods, method) {

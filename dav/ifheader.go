@@ -45,7 +45,8 @@ type ifToken struct {
 // ifState is what an If header may ask of one resource.
 type ifState interface {
 	// hasToken reports whether the resource is locked, itself or by a lock
-	// above it, with this token.
+	// above it, with this token, or whether it is a collection's sync token and
+	// nothing changed there since.
 	hasToken(token string) bool
 	// matchesETag reports whether the resource's entity-tag equals this quoted
 	// one by strong comparison. A resource without one matches none.
@@ -82,12 +83,12 @@ func (c ifCondition) holds(state ifState) bool {
 }
 
 // tokens returns the lock tokens the header submits: every one it names without
-// Not. Whether a token counts is decided where the locks are.
+// Not, but for sync tokens. Whether a token counts is decided where the locks are.
 func (h *ifHeader) tokens() []ifToken {
 	var tokens []ifToken
 	for _, list := range h.lists {
 		for _, c := range list.conditions {
-			if c.token != "" && c.token != noLock && !c.not {
+			if c.token != "" && c.token != noLock && !c.not && !isSyncToken(c.token) {
 				tokens = append(tokens, ifToken{token: c.token, tag: list.tag})
 			}
 		}

@@ -64,7 +64,7 @@ func (q *request) nameOf(e store.Entry) string {
 	return e.Name
 }
 
-// propWriter answers one PROPFIND or SEARCH.
+// propWriter answers one PROPFIND, SEARCH or REPORT.
 type propWriter struct {
 	q     *request
 	w     *multistatusWriter

@@ -92,7 +92,7 @@ func checkTarget(r *http.Request) error {
 // 10.2). Some clients send one with everything.
 func (q *request) wantsDepth() bool {
 	switch q.r.Method {
-	case "PROPFIND", "LOCK", "COPY", "MOVE", http.MethodDelete:
+	case "PROPFIND", "REPORT", "LOCK", "COPY", "MOVE", http.MethodDelete:
 		return true
 	}
 	return false

@@ -1,6 +1,7 @@
 package dav_test
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -196,6 +197,8 @@ const (
 	propfindFmt = `<D:propfind xmlns:D="DAV:"><D:prop>%s</D:prop></D:propfind>`
 	updateFmt   = `<D:propertyupdate xmlns:D="DAV:"><D:%s><D:prop>%s</D:prop></D:%[1]s></D:propertyupdate>`
 	searchFmt   = `<D:searchrequest xmlns:D="DAV:"><D:basicsearch>%s</D:basicsearch></D:searchrequest>`
+	syncFmt     = `<D:sync-collection xmlns:D="DAV:">%s</D:sync-collection>`
+	syncClauses = `<D:sync-token>%s</D:sync-token><D:sync-level>1</D:sync-level><D:prop><D:getetag/><x xmlns="u"/></D:prop>`
 	findClauses = `<D:select><D:prop><D:displayname/></D:prop></D:select><D:from><D:scope><D:href/><D:depth>infinity</D:depth></D:scope></D:from>`
 )
 
@@ -231,6 +234,10 @@ func (r row) call(t *testing.T, words []string) call {
 			c.http10 = true
 		case key == "find":
 			setBody(fmt.Sprintf(searchFmt, findClauses+value))
+		case key == "sync":
+			setBody(fmt.Sprintf(syncFmt, fmt.Sprintf(syncClauses, value)))
+		case key == "report":
+			setBody(fmt.Sprintf(syncFmt, value))
 		case key == "query":
 			setBody(fmt.Sprintf(searchFmt, value))
 		case key == "size":
@@ -270,6 +277,9 @@ func (r row) check(a answer, word string) error {
 		return r.match(a.body, strings.Trim(word[1:], "`"), false)
 	case word[0] == '$':
 		name, header, _ := strings.Cut(word[1:], "=")
+		if header == "sync-token" {
+			return r.keepSyncToken(a, name)
+		}
 		if r.vars[name] = a.header.Get(header); r.vars[name] == "" {
 			return fmt.Errorf("no header %s", header)
 		}
@@ -279,6 +289,16 @@ func (r row) check(a answer, word string) error {
 		return nil
 	}
 	return fmt.Errorf("unknown word %q", word)
+}
+
+// keepSyncToken keeps the sync token of an answer.
+func (r row) keepSyncToken(a answer, name string) error {
+	token := regexp.MustCompile(`<D:sync-token>([^<]+)</D:sync-token>`).FindStringSubmatch(a.body)
+	if token == nil {
+		return errors.New("no sync token")
+	}
+	r.vars[name] = token[1]
+	return nil
 }
 
 func (r row) match(text, pattern string, want bool) error {

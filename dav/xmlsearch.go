@@ -132,7 +132,12 @@ func (p *searchParser) clause(name xmlName) error {
 		return p.r.eachChild(p.order)
 	case davName("limit"):
 		p.limits++
-		return p.r.eachChild(p.nresults)
+		return p.r.eachChild(func(name xmlName) (err error) {
+			if name == davName("nresults") {
+				p.q.limit, err = p.r.nresults(p.q.limit, errSearchTooLarge, errSearchLimit)
+			}
+			return err
+		})
 	}
 	return nil
 }
@@ -238,42 +243,45 @@ func (p *searchParser) order(name xmlName) error {
 	return err
 }
 
-// nresults reads a child of limit (section 5.17).
-func (p *searchParser) nresults(name xmlName) error {
-	if name != davName("nresults") {
-		return nil
-	}
-	text, err := p.text()
+// nresults reads the element just opened, the one child of a limit (RFC 5323
+// section 5.17). before is what an earlier one said, -1 when there was none. Its
+// failures are tooLarge and bad.
+func (r *xmlReader) nresults(before int, tooLarge, bad error) (int, error) {
+	text, err := r.leafText(maxSearchLiteral, tooLarge)
 	if err != nil {
-		return err
+		return before, err
 	}
-	if text = trimSpace(text); !allDigits(text) || p.q.limit >= 0 {
-		return errSearchLimit
+	if text = trimSpace(text); !allDigits(text) || before >= 0 {
+		return before, bad
 	}
 	const most = 1 << 30 // more than there may ever be
 	n, err := strconv.Atoi(text)
 	if err != nil || n > most {
 		n = most
 	}
-	p.q.limit = n
-	return nil
+	return n, nil
 }
 
-// text reads the text of the element just opened, which has no elements inside.
 func (p *searchParser) text() (string, error) {
+	return p.r.leafText(maxSearchLiteral, errSearchTooLarge)
+}
+
+// leafText reads the text of the element just opened, which has no elements
+// inside. More than max bytes of it are tooLarge.
+func (r *xmlReader) leafText(max int, tooLarge error) (string, error) {
 	text := ""
 	for {
-		token, err := p.r.next()
+		token, err := r.next()
 		switch {
 		case err != nil:
 			return "", err
 		case token == tokenEnd:
 			return text, nil
 		case token == tokenStart:
-			return "", badRequest("an element of the query that holds a text holds elements")
+			return "", badRequest("an element of the body that holds a text holds elements")
 		}
-		if text += p.r.text; len(text) > maxSearchLiteral {
-			return "", errSearchTooLarge
+		if text += r.text; len(text) > max {
+			return "", tooLarge
 		}
 	}
 }
