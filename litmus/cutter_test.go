@@ -15,9 +15,9 @@ import (
 type cutter struct {
 	URL string // of the server as seen through the proxy
 
-	server string // HOST:PORT
-	marker []byte // starts the requests that are counted
-	after  int64  // how much of the chosen request passes, in bytes
+	dial   func() (net.Conn, error) // connects to the server
+	marker []byte                   // starts the requests that are counted
+	after  int64                    // how much of the chosen request passes, in bytes
 
 	left atomic.Int64 // marked requests until the one that is cut
 	cuts atomic.Int64 // connections cut off so far, 1 at most
@@ -32,12 +32,33 @@ type cutter struct {
 // nth, counted from 1, is cut off once.
 func startCutter(t *testing.T, server, marker string, nth, after int64) *cutter {
 	t.Helper()
+	c := &cutter{marker: []byte(marker), after: after, dial: func() (net.Conn, error) { return dialServer(server) }}
+	c.left.Store(nth)
+	c.start(t)
+	return c
+}
+
+// startRelay relays connections, each to the server that dial connects to, until the test ends. It cuts nothing
+// off.
+func startRelay(t *testing.T, dial func() (net.Conn, error)) *cutter {
+	t.Helper()
+	c := &cutter{dial: dial}
+	c.start(t)
+	return c
+}
+
+// dialServer connects to the server at a URL.
+func dialServer(server string) (net.Conn, error) {
+	return net.Dial("tcp", strings.TrimPrefix(server, "http://"))
+}
+
+func (c *cutter) start(t *testing.T) {
+	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &cutter{URL: "http://" + listener.Addr().String(), server: strings.TrimPrefix(server, "http://"), marker: []byte(marker), after: after}
-	c.left.Store(nth)
+	c.URL = "http://" + listener.Addr().String()
 	c.open.Go(func() {
 		for {
 			conn, err := listener.Accept()
@@ -52,7 +73,6 @@ func startCutter(t *testing.T, server, marker string, nth, after int64) *cutter 
 		c.close()
 		c.open.Wait()
 	})
-	return c
 }
 
 // keep remembers connections, so that the end of the test ends them.
@@ -73,7 +93,7 @@ func (c *cutter) close() {
 // relay copies both ways until one side ends.
 func (c *cutter) relay(client net.Conn) {
 	defer client.Close()
-	server, err := net.Dial("tcp", c.server)
+	server, err := c.dial()
 	if err != nil {
 		return
 	}
@@ -110,6 +130,7 @@ func (c *cutter) pass(server io.Writer, client io.Reader) {
 		if _, failed := server.Write(buffer[:n]); failed != nil || err != nil {
 			return
 		}
-		tail = bytes.Clone(seen[max(0, len(seen)-len(c.marker)+1):])
+		overlap := min(len(seen), max(0, len(c.marker)-1))
+		tail = bytes.Clone(seen[len(seen)-overlap:])
 	}
 }
