@@ -15,16 +15,18 @@
 //     to come back (testdata/transcripts, whose README describes the form). Each names where its requests
 //     were taken from.
 //   - files larger than 32-bit sizes (make large), up and down.
-//   - rclone, davfs2, cadaver and curl, each on names that break careless servers: spaces, "#", "%",
-//     "+", "&", characters beyond the basic plane, composed and decomposed accents. What a client did
-//     is checked by a GET that it has no part in.
+//   - rclone, davfs2, cadaver, curl, GNOME's gvfs, npm's webdav (npm/webdav.mjs) and two clients in Go,
+//     each on names that break careless servers: spaces, "#", "%", "+", "&", characters beyond the basic
+//     plane, composed and decomposed accents. What a client did is checked by a GET that it has no part
+//     in. rclone comes in three versions and speaks the dialects of plain WebDAV, ownCloud and Nextcloud;
+//     it also uploads through a proxy that cuts the connection (cutter).
 //
 // # Where the programs come from
 //
-// .ci/setup brings them: the releases of the machine's own Debian, and a root folder of Debian unstable
-// with current ones. A program of that root folder runs in a mount and process namespace of its own
-// that ends with the test, so neither a FUSE mount nor a process can outlive it, even if the test is
-// killed.
+// .ci/setup brings them: the releases of the machine's own Debian, a root folder of Debian unstable with
+// current ones, the newest rclone, built from its module, and what npm/package-lock.json names. A program
+// of that root folder runs in a mount and process namespace of its own that ends with the test, so
+// neither a FUSE mount nor a process can outlive it, even if the test is killed; so do gvfs' daemons.
 //
 // A program that is missing is a skip on a laptop and a failure in CI (HOLDFAST_CI set); need, in the
 // tests, is the only place that decides it.
