@@ -24,6 +24,18 @@ func (h *Handler) hasBlocked(p store.Path) bool {
 	return false
 }
 
+// walk calls fn for the resource of the Request-URI and what is below it, as the
+// store's Walk does. What lies under a blocked name, from a time when it was not,
+// is not shown.
+func (q *request) walk(depth int, want store.Want, limit int, fn func(store.Entry) error) error {
+	return q.h.opt.Store.Walk(q.r.Context(), q.target(), depth, want, limit, func(e store.Entry) error {
+		if q.h.hasBlocked(e.Path[min(len(q.path), len(e.Path)):]) {
+			return nil
+		}
+		return fn(e)
+	})
+}
+
 // checkBlocked refuses a request that names a blocked resource, before anything
 // is looked up. Reading finds nothing there, everything else is forbidden.
 func (q *request) checkBlocked() error {

@@ -156,7 +156,7 @@ func (q *request) list(w http.ResponseWriter, node store.Node) error {
 	page := bufio.NewWriterSize(w, flushBytes)
 	title := html.EscapeString(q.nameOf(store.Entry{Node: node, Path: q.path}))
 	fmt.Fprintf(page, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>%s</title></head><body>\n<h1>%[1]s</h1>\n<ul>\n", title)
-	err := q.h.opt.Store.Walk(q.r.Context(), q.target(), store.DepthOne, store.Want{}, 0, func(e store.Entry) error {
+	err := q.walk(store.DepthOne, store.Want{}, 0, func(e store.Entry) error {
 		if len(e.Path) == len(q.path) {
 			return nil
 		}

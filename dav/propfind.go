@@ -39,7 +39,7 @@ func (q *request) propfind(w http.ResponseWriter) error {
 func (pw *propWriter) walk(depth, limit int) error {
 	q := pw.q
 	skip := pw.noRoot
-	return q.h.opt.Store.Walk(q.r.Context(), q.target(), depth, pw.want, limit, func(e store.Entry) error {
+	return q.walk(depth, pw.want, limit, func(e store.Entry) error {
 		if skip { // the resource itself comes first
 			skip = false
 			return nil

@@ -135,9 +135,10 @@ func TestSearchLimits(t *testing.T) {
 	}
 }
 
-// TestSearchBlockedNames: what was made before its name was blocked is found
-// neither by itself nor by what is below it, in any letter case and normal form.
-func TestSearchBlockedNames(t *testing.T) {
+// TestBlockedNamesAreHidden: what was made before its name was blocked is listed
+// and found neither by itself nor by what is below it, in any letter case and
+// normal form.
+func TestBlockedNamesAreHidden(t *testing.T) {
 	s := newServer(t, func(o *dav.Options) { o.BlockedNames = []string{".DAV", "\u00dcber"} })
 	r := newRow(t, s)
 	put := func(names ...string) {
@@ -159,6 +160,17 @@ func TestSearchBlockedNames(t *testing.T) {
 	put("e", ".davx")
 	if got, want := r.found(t, operator("like", "", "displayname", "%")), "/ /d/ /e/ /e/.davx"; got != want {
 		t.Errorf("found %q, want %q", got, want)
+	}
+	for _, c := range []call{
+		{method: "PROPFIND", target: "/"}, {method: "GET", target: "/"}, {method: "GET", target: "/d"}, {method: "GET", target: "/e"},
+	} {
+		a := r.do(t, c)
+		if hidden := regexp.MustCompile(`(?i)/(\.dav|u%CC%88ber)["/<]`).FindString(a.body); hidden != "" || a.status >= 300 {
+			t.Errorf("%s %s: status %d, shows %q", c.method, c.target, a.status, hidden)
+		}
+		if (c.method == "PROPFIND" || c.target == "/e") && !strings.Contains(a.body, ".davx") {
+			t.Errorf("%s %s lacks what is not blocked: %s", c.method, c.target, a.body)
+		}
 	}
 	for _, scope := range []string{"/dav/.DAV", "/dav/.dav/in", "/dav/%C3%BCber", "/dav/d/.dav"} {
 		if a := r.do(t, call{method: "SEARCH", target: "/", body: searchBody(scope, ""), hasBody: true}); a.status != http.StatusConflict {

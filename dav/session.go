@@ -109,13 +109,13 @@ func (s *session) Stat(ctx context.Context, _ string) (*webdav.FileInfo, error) 
 }
 
 // ReadDir implements webdav.FileSystem.
-func (s *session) ReadDir(ctx context.Context, _ string, recursive bool) ([]webdav.FileInfo, error) {
+func (s *session) ReadDir(_ context.Context, _ string, recursive bool) ([]webdav.FileInfo, error) {
 	depth := store.DepthOne
 	if recursive {
 		depth = store.DepthInfinity
 	}
 	var infos []webdav.FileInfo
-	err := s.store().Walk(ctx, s.q.target(), depth, store.Want{}, s.q.h.opt.PropfindMax, func(e store.Entry) error {
+	err := s.q.walk(depth, store.Want{}, s.q.h.opt.PropfindMax, func(e store.Entry) error {
 		infos = append(infos, fileInfo(e.Node, s.q.entryHref(e)))
 		return nil
 	})
