@@ -41,7 +41,7 @@ type Config struct {
 	Cache         Secret   `help:"Where what is shown of locks is kept: memory: or redis://[:PASS@]HOST:PORT/DB (default: ${default})." default:"memory:" env:"HOLDFAST_CACHE" placeholder:"URL"`
 	AdminUser     string   `help:"Administrator to create on the first start, while there are no users, with HOLDFAST_ADMIN_PASSWORD or a password printed once (default: ${default})." default:"admin" env:"HOLDFAST_ADMIN_USER" placeholder:"NAME"`
 	Anonymous     bool     `help:"Serve /dav/ without login. Loopback only." env:"HOLDFAST_ANONYMOUS"`
-	Auth          []string `help:"Ways to log in: basic, and for app passwords bearer (default: ${default})." default:"basic" env:"HOLDFAST_AUTH" placeholder:"LIST"`
+	Auth          []string `help:"Ways to log in: basic, and for app passwords digest and bearer (default: ${default})." default:"basic" env:"HOLDFAST_AUTH" placeholder:"LIST"`
 	PublicURL     []string `name:"public-url" help:"URLs the server is known under, such as https://dav.example, or https://dav.example/files when a proxy strips that path." env:"HOLDFAST_PUBLIC_URL" placeholder:"URL"`
 	TrustedProxy  []string `help:"Addresses or networks that may set X-Forwarded-Proto, -Host, -Prefix and -For." env:"HOLDFAST_TRUSTED_PROXY" placeholder:"CIDR"`
 	TLSCert       string   `name:"tls-cert" help:"Certificate chain to serve HTTPS with, PEM; read again when it changes." env:"HOLDFAST_TLS_CERT" placeholder:"FILE"`

@@ -27,8 +27,9 @@
 //
 // Header blocks over 64 KiB; headers that take longer than 10 s; a body that
 // delivers less than 4 KiB a minute; a raw '#' in the request target. A body
-// that nobody wants is read to its end when at most 256 KiB are left, and the
-// connection lives on; beyond that it is closed after the answer.
+// that nobody wants is read to its end when at most 256 KiB are left and they
+// come within seconds, and the connection lives on; beyond that it is closed after
+// the answer.
 //
 // # Pages of other origins
 //

@@ -77,8 +77,10 @@ func (s *Server) refuseLogin(w http.ResponseWriter, r *http.Request, err error) 
 	var braked *auth.BrakeError
 	switch {
 	case errors.Is(err, auth.ErrCredentials):
-		w.Header()["Www-Authenticate"] = s.auth.Challenges()
+		w.Header()["Www-Authenticate"] = s.auth.Challenges(err)
 		fail(w, http.StatusUnauthorized, "login required")
+	case errors.Is(err, auth.ErrTarget):
+		fail(w, http.StatusBadRequest, "the uri of the credentials is not that of the request")
 	case errors.As(err, &braked):
 		retryAfter(w, braked.Wait)
 		fail(w, http.StatusTooManyRequests, "too many wrong passwords")

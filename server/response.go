@@ -110,6 +110,9 @@ const (
 	// counting the time in which the server does not read.
 	readStall = time.Minute
 	readStep  = 4 << 10
+	// drainStall is that for what nobody wants. Some clients announce a body and
+	// wait for the refusal before they send any of it.
+	drainStall = 5 * time.Second
 )
 
 // pacedBody is a request's body that must move. A deadline for the whole would
@@ -118,9 +121,10 @@ const (
 type pacedBody struct {
 	body    io.ReadCloser
 	control *http.ResponseController
-	length  int64 // announced and not yet read, -1 when unknown
-	expects bool  // the client waits for 100 Continue, which the first Read sends
-	left    time.Duration
+	length  int64         // announced and not yet read, -1 when unknown
+	expects bool          // the client waits for 100 Continue, which the first Read sends
+	stall   time.Duration // for readStep bytes
+	left    time.Duration // of it
 	step    int64
 	read    int64
 	err     error // what ended the body
@@ -138,6 +142,7 @@ func pace(w *response, r *http.Request) *http.Request {
 		control: w.control,
 		length:  r.ContentLength,
 		expects: strings.EqualFold(r.Header.Get("Expect"), "100-continue"),
+		stall:   readStall,
 		left:    readStall,
 	}
 	// For a body that no handler reads: net/http reads its rest at the end.
@@ -173,7 +178,7 @@ func (b *pacedBody) account(n int, waited time.Duration) {
 	}
 	b.left -= waited
 	if b.step += int64(n); b.step >= readStep {
-		b.left, b.step = readStall, 0
+		b.left, b.step = b.stall, 0
 	}
 }
 
@@ -191,6 +196,7 @@ func (b *pacedBody) finish() bool {
 	if b.expects || b.length > drainMax {
 		return false
 	}
+	b.stall, b.left = drainStall, min(b.left, drainStall)
 	_, err := io.CopyN(io.Discard, b, drainMax+1)
 	return errors.Is(err, io.EOF)
 }

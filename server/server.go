@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -80,7 +81,10 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 	if err := s.firstStart(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("make first users: %w", err), s.listener.Close(), s.closed())
 	}
-	s.auth = auth.New(st, settings.schemes...)
+	if err := st.KeepHA1(ctx, slices.Contains(settings.schemes, auth.Digest)); err != nil {
+		return nil, errors.Join(fmt.Errorf("keep or drop what Digest compares: %w", err), s.listener.Close(), s.closed())
+	}
+	s.auth = auth.New(st, auth.Options{Schemes: settings.schemes, External: s.origins.external})
 	s.assemble()
 	s.startUpkeep(newJanitor(s.log, st, jobs(st, objects, cfg.VersionsAge)))
 	return s, nil

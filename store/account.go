@@ -42,6 +42,7 @@ type Account struct {
 	// ExpiresAt is the last moment at which it opens anything; zero is no end.
 	ExpiresAt time.Time
 	LastUsed  time.Time // exact to UsedEvery; zero when never
+	Digest    bool      // it can be logged in to with Digest
 	Created   time.Time
 }
 
@@ -59,7 +60,10 @@ type NewAccount struct {
 	// PasswordHash names its scheme and is looked up whole, so it must be the
 	// same for the same password.
 	PasswordHash string
-	Team         string // limits it to this team's workspace
+	// HA1 gives what Digest logins by the user's name are compared with. Nil is
+	// none.
+	HA1  func(user string) HA1
+	Team string // limits it to this team's workspace
 	// Root limits it to a folder of the team's workspace, or of the user's own
 	// without a team.
 	Root      Path
@@ -96,14 +100,14 @@ func checkLabel(label string) error {
 }
 
 const (
-	accountColumns = `a.id, a.user_id, a.name, a.scope, a.team_id, a.root_folder_id, a.read_only, a.expires_at, a.last_used_at, a.created_at`
+	accountColumns = `a.id, a.user_id, a.name, a.scope, a.team_id, a.root_folder_id, a.read_only, a.expires_at, a.last_used_at, a.ha1_md5 IS NOT NULL, a.created_at`
 	selectAccounts = `SELECT ` + accountColumns + ` FROM accounts a WHERE a.user_id = ? `
 )
 
 func scanAccount(scan func(...any) error) (a Account, err error) {
 	var team, root, expires, used sql.NullInt64
 	var created int64
-	err = scan(&a.ID, &a.UserID, &a.Name, (*string)(&a.Scope), &team, &root, &a.ReadOnly, &expires, &used, &created)
+	err = scan(&a.ID, &a.UserID, &a.Name, (*string)(&a.Scope), &team, &root, &a.ReadOnly, &expires, &used, &a.Digest, &created)
 	a.TeamID, a.Root, a.Created = team.Int64, root.Int64, fromMicros(created)
 	a.ExpiresAt, a.LastUsed = fromNull(expires), fromNull(used)
 	return a, err
@@ -150,9 +154,15 @@ func (t *tx) addAccount(n NewAccount) (a Account, err error) {
 	if a.Root, err = t.accountRoot(a.Workspace(), n.Root); err != nil {
 		return a, err
 	}
-	a.ID, err = t.insert(`INSERT INTO accounts (user_id, name, password_hash, scope, team_id, root_folder_id, read_only, expires_at, created_at)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		a.UserID, a.Name, n.PasswordHash, string(a.Scope), null(a.TeamID), null(a.Root), btoi(a.ReadOnly), nullMicros(a.ExpiresAt), micros(t.now))
+	ha1, err := t.ha1(n, u)
+	if err != nil {
+		return a, err
+	}
+	md5, sha256 := ha1.columns()
+	a.Digest = md5 != nil
+	a.ID, err = t.insert(`INSERT INTO accounts (user_id, name, password_hash, ha1_md5, ha1_sha256, scope, team_id, root_folder_id, read_only, expires_at, created_at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		a.UserID, a.Name, n.PasswordHash, md5, sha256, string(a.Scope), null(a.TeamID), null(a.Root), btoi(a.ReadOnly), nullMicros(a.ExpiresAt), micros(t.now))
 	if err != nil {
 		return a, err
 	}

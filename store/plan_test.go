@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -20,7 +21,8 @@ var background = map[string]string{
 	`SELECT t.id, t.name, t.created_at FROM teams t ORDER BY t.name_key`:                                                                                        "the list of all teams",
 	`SELECT n.workspace_type, n.workspace_id FROM resource_lock_namespaces n
 WHERE EXISTS`: "expiry looks for a workspace that has expired locks, one look-up each",
-	`DELETE FROM resource_locks WHERE namespace_id = ? AND true`: "all locks of a workspace end with it",
+	`UPDATE accounts SET ha1_md5 = NULL, ha1_sha256 = NULL WHERE`: "once, when Digest is served no more",
+	`DELETE FROM resource_locks WHERE namespace_id = ? AND true`:  "all locks of a workspace end with it",
 }
 
 // everything runs all operations of the store, on each kind of resource, so that
@@ -110,6 +112,12 @@ func withOthers(t *testing.T, f *fixture, bob store.User) {
 	f.account("laptop", store.NewAccount{})
 	_, _, err = f.AccountByHash(ctx, "hash of phone")
 	must(t, err)
+	for _, keep := range []bool{true, false} {
+		must(t, f.KeepHA1(ctx, keep))
+		_, _, err = f.DigestLogins(ctx, "ada")
+		must(t, err)
+		f.account("digest "+strconv.FormatBool(keep), store.NewAccount{HA1: ha1})
+	}
 	must(t, f.UsedAccount(ctx, a.ID))
 	_, _, err = f.Put(ctx, inTeam(team, "/f"), file("y"), byAccount{f.user.ID, a.ID})
 	must(t, err)

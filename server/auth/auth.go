@@ -28,12 +28,23 @@ type Scheme string
 
 // The schemes, by their names in --auth.
 const (
+	Digest Scheme = "digest"
 	Basic  Scheme = "basic"
 	Bearer Scheme = "bearer"
 )
 
-// Schemes lists all there are, in the order in which they are offered.
-var Schemes = []Scheme{Basic, Bearer}
+// Schemes lists all there are, in the order in which they are offered. Some
+// clients look at the first challenge only: so Digest, which tells no password,
+// stands before Basic, and Bearer, which only those take who have a token anyway,
+// comes last.
+var Schemes = []Scheme{Digest, Basic, Bearer}
+
+// Options say how an Authenticator asks for credentials.
+type Options struct {
+	Schemes []Scheme // those served
+	// External is the path that a proxy strips of a request's URL. Nil is none.
+	External func(*http.Request) string
+}
 
 // BrakeError says that an address guessed wrong too often at one name: 429.
 type BrakeError struct {
@@ -51,6 +62,9 @@ type Users interface {
 	// AccountByHash finds the account whose app password has this hash, unless
 	// it has expired, and its user, or store.ErrNotFound.
 	AccountByHash(ctx context.Context, hash string) (store.User, store.Account, error)
+	// DigestLogins finds a user as User does, with those of their accounts that
+	// can be logged in to with Digest and have not expired.
+	DigestLogins(ctx context.Context, user string) (store.User, []store.DigestLogin, error)
 	// UsedAccount notes that an account was used.
 	UsedAccount(ctx context.Context, id int64) error
 }
@@ -66,29 +80,39 @@ type Login struct {
 // Authenticator checks the credentials of requests. Its methods may be called
 // concurrently.
 type Authenticator struct {
-	schemes []Scheme // those served, in the order of Schemes
-	users   Users
-	memory  *memory
-	brake   *brake
-	gate    *gate
-	flights singleflight.Group
-	notes   singleflight.Group // uses of accounts being noted
-	verify  func(hash, password string) (bool, error)
-	now     func() time.Time
+	schemes  []Scheme // those served, in the order of Schemes
+	external func(*http.Request) string
+	nonces   *nonces
+	users    Users
+	memory   *memory
+	brake    *brake
+	gate     *gate
+	flights  singleflight.Group
+	notes    singleflight.Group // uses of accounts being noted
+	verify   func(hash, password string) (bool, error)
+	now      func() time.Time
 }
 
-// New makes an Authenticator for the schemes that remembers nothing yet.
-func New(users Users, schemes ...Scheme) *Authenticator {
-	served := slices.DeleteFunc(slices.Clone(Schemes), func(s Scheme) bool { return !slices.Contains(schemes, s) })
-	return &Authenticator{schemes: served, users: users, memory: newMemory(), brake: newBrake(), gate: newGate(), verify: verify, now: time.Now}
+// New makes an Authenticator that remembers nothing yet.
+func New(users Users, o Options) *Authenticator {
+	if o.External == nil {
+		o.External = func(*http.Request) string { return "" }
+	}
+	served := slices.DeleteFunc(slices.Clone(Schemes), func(s Scheme) bool { return !slices.Contains(o.Schemes, s) })
+	return &Authenticator{
+		schemes: served, external: o.External, users: users, nonces: newNonces(time.Now),
+		memory: newMemory(), brake: newBrake(), gate: newGate(), verify: verify, now: time.Now,
+	}
 }
 
 // Challenges are the values of WWW-Authenticate, a line each, that go with the
 // 401 of an ErrCredentials.
-func (a *Authenticator) Challenges() []string {
+func (a *Authenticator) Challenges(err error) []string {
 	var all []string
 	for _, scheme := range a.schemes {
 		switch scheme {
+		case Digest:
+			all = append(all, a.challengesDigest(errors.Is(err, errStale))...)
 		case Basic:
 			all = append(all, challengeBasic)
 		case Bearer:
@@ -102,7 +126,7 @@ func (a *Authenticator) Challenges() []string {
 // account when they are an app password. from is the client's address, for the
 // brake.
 //
-// Errors: ErrCredentials, ErrBusy, *BrakeError; the context's; else looking the user up failed, or
+// Errors: ErrCredentials, ErrTarget, ErrBusy, *BrakeError; the context's; else looking the user up failed, or
 // a stored hash is damaged.
 func (a *Authenticator) Authenticate(r *http.Request, from netip.Addr) (Login, error) {
 	scheme, rest := credentials(r.Header)
@@ -110,6 +134,8 @@ func (a *Authenticator) Authenticate(r *http.Request, from netip.Addr) (Login, e
 		return Login{}, ErrCredentials
 	}
 	switch Scheme(scheme) {
+	case Digest:
+		return a.byDigest(r, rest, from)
 	case Bearer:
 		return a.byToken(r.Context(), rest)
 	default:

@@ -49,7 +49,7 @@ func newFixture(t *testing.T) *fixture {
 			t.Error(err)
 		}
 	})
-	f.Authenticator, f.store = New(st, Basic), st
+	f.Authenticator, f.store = New(st, Options{Schemes: []Scheme{Basic}}), st
 	f.now = f.time
 	inner := f.verify
 	f.verify = func(hash, password string) (bool, error) {

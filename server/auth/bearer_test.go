@@ -27,7 +27,7 @@ func (f *fixture) send(t *testing.T, header string) (Login, error) {
 // nothing else does, and an empty token is no fault (R09).
 func TestBearer(t *testing.T) {
 	f := newFixture(t)
-	f.Authenticator = New(f.store, Bearer, Basic)
+	f.Authenticator = New(f.store, Options{Schemes: []Scheme{Bearer, Basic}})
 	f.add(t, "gone", "secret")
 	f.add(t, Anonymous, "")
 	phone := f.account(t, "alice", "phone", store.NewAccount{ReadOnly: true, ExpiresAt: f.time().Add(time.Hour)})
@@ -82,15 +82,17 @@ func TestSchemesServed(t *testing.T) {
 		{[]Scheme{Basic}, true, false, []string{"Basic"}},
 		{[]Scheme{Bearer}, false, true, []string{"Bearer"}},
 		{[]Scheme{Bearer, Basic}, true, true, []string{"Basic", "Bearer"}},
+		{[]Scheme{Bearer, Basic, Digest}, true, true, []string{"Digest", "Digest", "Basic", "Bearer"}},
+		{[]Scheme{Digest}, false, false, []string{"Digest", "Digest"}},
 	} {
-		f.Authenticator = New(f.store, c.schemes...)
+		f.Authenticator = New(f.store, Options{Schemes: c.schemes})
 		_, withBasic := f.send(t, asBasic)
 		_, withBearer := f.send(t, "Bearer "+phone)
 		if (withBasic == nil) != c.basic || (withBearer == nil) != c.bearer {
 			t.Errorf("%v: Basic %v, Bearer %v", c.schemes, withBasic, withBearer)
 		}
 		var offered []string
-		for _, challenge := range f.Challenges() {
+		for _, challenge := range f.Challenges(ErrCredentials) {
 			scheme, _, _ := strings.Cut(challenge, " ")
 			offered = append(offered, scheme)
 		}

@@ -34,6 +34,32 @@
 // or whose user was disabled, opens nothing from the next request on. Its last
 // use is noted beside the request, once a minute at most.
 //
+// Sent alone as a bearer token (RFC 6750), an app password needs no name.
+//
+// # Digest
+//
+// Digest (RFC 7616) is for Windows over plain HTTP, and for app passwords alone:
+// the user's own is kept as argon2id, from which no digest can be computed. Of an
+// app password that is made while a server with Digest is the last one started,
+// the hash of name, realm and password is kept besides (HA1), with MD5 and with
+// SHA-256. Whoever reads that can log in with it, so a server without Digest
+// drops what there is; app passwords made before it comes back have none.
+//
+//	credentials → the user's accounts with an HA1 (always) → whose answer? → URL → nonce and count
+//
+// The name is part of the hash, as the client spells it. The user's name as it was
+// created and in lower case can be compared; other letter cases cannot, nor can
+// DOMAIN\user where a client hashes the domain too.
+//
+// Nonces are an HMAC of their time with a key of the process; none is kept before
+// it is used. A client that comes with one that is too old, of another process or
+// with a count that was seen is told stale=true, and tries again: several
+// processes behind one address cost it that for each change between them. Counts
+// may come out of order within the last 256.
+//
+// Not offered, and refused: qop auth-int and none, algorithms of the session kind,
+// hashed names.
+//
 // # What an attacker gets
 //
 // A hash takes some tens of milliseconds of one core and 19 MiB, which makes
@@ -48,5 +74,9 @@
 // memory and spends nothing. A login that is remembered as right passes the
 // brake, and so do requests without credentials, which most clients send
 // first. Somebody who shares address and user name with an attacker may have to
-// wait for a new login; nobody else does.
+// wait for a new login; nobody else does. Wrong answers of Digest are counted
+// apart from those, and right ones pass at any time: 160 bits are not guessed, and
+// to check them costs no slow hash. Whoever listens to Digest on a plain
+// connection sees files and can change requests on their way, but learns no
+// password and cannot send a request again.
 package auth

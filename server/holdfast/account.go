@@ -47,8 +47,10 @@ func (c *accountAddCmd) Run(storage server.Storage, std *streams) error {
 	}
 	password := auth.NewAppPassword()
 	return withStore(storage, false, std, func(ctx context.Context, st *store.Store) error {
-		_, err := st.AddAccount(ctx, store.NewAccount{
-			User: c.User, Name: c.Name, PasswordHash: auth.HashAppPassword(password), Team: c.Team, Root: store.ParsePath(c.Root),
+		a, err := st.AddAccount(ctx, store.NewAccount{
+			User: c.User, Name: c.Name, PasswordHash: auth.HashAppPassword(password),
+			HA1:  func(user string) store.HA1 { return auth.NewHA1(user, password) },
+			Team: c.Team, Root: store.ParsePath(c.Root),
 			Scoped: c.Root != "" || c.Team != "", ReadOnly: c.ReadOnly, ExpiresAt: c.Until.Time,
 		})
 		switch {
@@ -61,7 +63,11 @@ func (c *accountAddCmd) Run(storage server.Storage, std *streams) error {
 		case err != nil:
 			return c.explain(err)
 		}
-		_, err = fmt.Fprintf(std.out, "%s\nThe app password of %s for %q, shown this once.\n", password, printable(c.User), c.Name)
+		digest := ""
+		if a.Digest {
+			digest = " It can be used with Digest."
+		}
+		_, err = fmt.Fprintf(std.out, "%s\nThe app password of %s for %q, shown this once.%s\n", password, printable(c.User), c.Name, digest)
 		return err
 	})
 }
@@ -86,7 +92,7 @@ func (c *accountListCmd) Run(storage server.Storage, std *streams) error {
 		}
 		places := &placeNames{st: st}
 		table := tabwriter.NewWriter(std.out, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(table, "USER\tFOR\tOPENS\tMAY\tLAST USED\tENDS")
+		fmt.Fprintln(table, "USER\tFOR\tOPENS\tMAY\tDIGEST\tLAST USED\tENDS")
 		for _, name := range names {
 			if err := listAccounts(ctx, places, name, table); err != nil {
 				return err
@@ -110,8 +116,12 @@ func listAccounts(ctx context.Context, places *placeNames, user string, table *t
 		if a.ReadOnly {
 			may = "read"
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n",
-			printable(user), printable(a.Name), printable(opens), may, minute(a.LastUsed), minute(a.ExpiresAt))
+		digest := "no"
+		if a.Digest {
+			digest = "yes"
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
+			printable(user), printable(a.Name), printable(opens), may, digest, minute(a.LastUsed), minute(a.ExpiresAt))
 	}
 	return nil
 }

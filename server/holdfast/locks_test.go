@@ -111,10 +111,10 @@ func TestAccountLife(t *testing.T) {
 	b.refused(1, "reserved", "account", "add", "anonymous", "x")
 	b.refused(2, "--until", "account", "add", "alice", "x", "--until", "soon")
 	b.refused(1, "ended before it began", "account", "add", "alice", "x", "--until", "2001-01-31")
-	want := "alice phone everything write - 2999-01-31 18:00\nroot desk team crew:/ read - -"
+	want := "alice phone everything write no - 2999-01-31 18:00\nroot desk team crew:/ read no - -"
 	list := b.ok("", "account", "list")
 	b.wants("accounts", table(list), want)
-	b.wants("accounts of one", table(b.ok("", "account", "list", "root")), "root desk team crew:/ read - -")
+	b.wants("accounts of one", table(b.ok("", "account", "list", "root")), "root desk team crew:/ read no - -")
 	if strings.Contains(list, "hf-") {
 		t.Error("the list shows a password")
 	}

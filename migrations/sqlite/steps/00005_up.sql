@@ -27,7 +27,8 @@ ALTER TABLE instance ADD COLUMN digest INTEGER NOT NULL DEFAULT 0 CHECK (digest 
 -- "ALGORITHM:HEX" with blanks between. SHA-256 has a column of its own.
 ALTER TABLE blobs ADD COLUMN checksums TEXT NULL;
 
--- What a Digest login (RFC 7616) is compared with, hex. Only while it is served.
+-- What a Digest login (RFC 7616) is compared with, hex, one for each spelling of
+-- the user's name with blanks between. Only while Digest is served.
 ALTER TABLE accounts ADD COLUMN ha1_md5 TEXT NULL;
 ALTER TABLE accounts ADD COLUMN ha1_sha256 TEXT NULL;
 
