@@ -41,7 +41,9 @@ func (s *Server) admit(next door, identify func(*http.Request) (dav.Principal, e
 		if w, ok := w.(*response); ok {
 			w.user = who.Name
 		}
+		w, end := compressing(w, r)
 		next(w, r, who)
+		end()
 	})
 }
 
