@@ -29,8 +29,9 @@ type response struct {
 	written int64
 	user    string // who logged in, for the access line
 	id      string
-	// streams: the connection carries other requests at the same time (HTTP/2),
-	// and one is ended without the rest.
+	// streams: the connection carries other requests at the same time (HTTP/2). An
+	// answer ends its own alone, and net/http tells the client to send no more of a
+	// body that nobody has read (RFC 9113 section 8.1).
 	streams bool
 }
 
@@ -41,7 +42,7 @@ func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 func (w *response) WriteHeader(status int) {
 	if status >= 200 && w.status == 0 {
 		w.status = status
-		if w.body != nil && !w.body.finish() && !w.streams {
+		if w.body != nil && !w.streams && !w.body.finish() {
 			w.Header().Set("Connection", "close")
 		}
 	}

@@ -18,7 +18,7 @@ import (
 )
 
 // keyPair makes a certificate of a name, PEM, for this machine.
-func keyPair(t *testing.T, name string) (chain, key []byte) {
+func keyPair(t testing.TB, name string) (chain, key []byte) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -40,7 +40,7 @@ func keyPair(t *testing.T, name string) (chain, key []byte) {
 }
 
 // certFiles writes a certificate to a folder and says so in the configuration.
-func certFiles(t *testing.T, c *Config, name string) {
+func certFiles(t testing.TB, c *Config, name string) {
 	t.Helper()
 	if c.TLSCert == "" {
 		dir := t.TempDir()
@@ -51,7 +51,7 @@ func certFiles(t *testing.T, c *Config, name string) {
 	writeFile(t, c.TLSKey, key)
 }
 
-func writeFile(t *testing.T, name string, content []byte) {
+func writeFile(t testing.TB, name string, content []byte) {
 	t.Helper()
 	if err := os.WriteFile(name, content, 0o600); err != nil {
 		t.Fatal(err)
