@@ -48,13 +48,22 @@
 //
 // An anonymous server has no named origins: their pages would need no login.
 //
+// # Compression
+//
+// XML answers from 1 KiB on are compressed with gzip for who takes it, on their
+// way and unlike content: a listing goes out in a twentieth of its size. Who sees
+// how long compressed answers are and chooses part of them can find out the rest.
+// What is secret in them are lock tokens, and a token is of use to its holder only;
+// no page of another origin can make a browser ask for a listing without a
+// preflight.
+//
 // # TLS
 //
 // --tls-cert and --tls-key serve HTTPS with TLS 1.2 and newer, and HTTP/2 to those
 // who want it. The files are looked at once a second at most, when a connection
 // begins, and read again when they changed; until both fit, the former ones stay.
-// On a connection of HTTP/2 an answer that comes before the end of a large body
-// ends that request alone.
+// On a connection of HTTP/2 an answer that comes before the end of a body ends that
+// request alone.
 //
 // # Upkeep
 //
