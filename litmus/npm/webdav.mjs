@@ -1,5 +1,5 @@
-// Drives a server with the npm package "webdav", which browser apps and note takers are built on. Every
-// call that the package has is made, and what came of it is looked at. Settings come from the environment:
+// Drives a server with the npm package "webdav", which browser apps and note takers are built on. Each kind
+// of request that the package sends is sent, and what came of it is looked at. Settings come from the environment:
 // DAV_URL, DAV_USER, DAV_PASSWORD, DAV_AUTH (an AuthType of the package), DAV_NAMES (a JSON array of file
 // names to use), DAV_QUOTA (of the user, in bytes). The exit status is 0 only if everything held.
 import assert from "node:assert/strict";
@@ -87,6 +87,7 @@ const tests = {
 		assert.equal(listed.find((entry) => entry.basename === "a").type, "directory");
 		const deep = await client.getDirectoryContents(top, { deep: true });
 		assert.ok(deep.some((entry) => entry.filename === `${top}/a/b & c/d/deep.txt` && entry.size === 4));
+		// a's own are "b & c", d, e and deep.txt.
 		assert.equal(deep.length, listed.length + 4);
 		const self = await client.getDirectoryContents(`${top}/a/b & c/d`, { includeSelf: true });
 		assert.deepEqual(self.map((entry) => entry.basename).sort(), ["d", "deep.txt", "e"]);
@@ -142,6 +143,17 @@ const tests = {
 		// The package reads the first propstat alone, so what is there must come first.
 		const stat = await client.stat(path, { details: true, data, headers: { "Content-Type": "application/xml" } });
 		assert.equal(stat.data.props.mood, "glad & new");
+	},
+
+	async search() {
+		const data = `<D:searchrequest xmlns:D="DAV:"><D:basicsearch>
+			<D:select><D:prop><D:resourcetype/><D:getcontentlength/><D:getlastmodified/><D:getetag/></D:prop></D:select>
+			<D:from><D:scope><D:href>${new URL(DAV_URL).pathname}npm/</D:href><D:depth>infinity</D:depth></D:scope></D:from>
+			<D:where><D:like><D:prop><D:displayname/></D:prop><D:literal>%deep%</D:literal></D:like></D:where>
+		</D:basicsearch></D:searchrequest>`;
+		const { results, truncated } = await client.search("/", { data });
+		assert.equal(truncated, false);
+		assert.deepEqual(results.map(({ basename, size, type }) => [basename, size, type]), [["deep.txt", 4, "file"]]);
 	},
 
 	async locks() {
