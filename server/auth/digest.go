@@ -166,7 +166,13 @@ func parseDigest(text string) (d digest, ok bool) {
 			d.algorithm = a
 		}
 	}
-	if d.algorithm.hash == nil || d.qop != "auth" || d.nonce == "" || d.uri == "" || d.cnonce == "" || len(d.nc) != 8 {
+	// A client that reads several challenges as one names the last algorithm and
+	// uses the one it knows. The answer's length tells which.
+	if d.algorithm.name == "SHA-256" && len(d.answer) == hex.EncodedLen(md5.Size) {
+		d.algorithm = algorithms[0]
+	}
+	// nc should have eight digits; some clients leave out zeros before it.
+	if d.algorithm.hash == nil || d.qop != "auth" || d.nonce == "" || d.uri == "" || d.cnonce == "" || len(d.nc) > 8 {
 		return d, false
 	}
 	count, err := strconv.ParseUint(d.nc, 16, 32)
