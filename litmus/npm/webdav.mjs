@@ -20,7 +20,8 @@ const fails = (call, status) => assert.rejects(call, (error) => (assert.equal(er
 const tests = {
 	async login() {
 		const stranger = createClient(DAV_URL, { authType, username, password: `${password}?` });
-		await fails(stranger.stat("/"), 401);
+		// With Digest the package takes a 401 for an answer and stumbles over its body.
+		await (authType === AuthType.Digest ? assert.rejects(stranger.stat("/"), /No root multistatus/) : fails(stranger.stat("/"), 401));
 		assert.equal((await client.stat("/")).type, "directory");
 		const { compliance, server } = await client.getDAVCompliance("/");
 		for (const token of ["1", "2", "3"]) assert.ok(compliance.includes(token), `class ${token} in ${compliance}`);
