@@ -2,6 +2,7 @@ package litmus
 
 import (
 	"bufio"
+	"compress/gzip"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -23,7 +24,6 @@ type wire struct {
 	login string // Authorization of each request, "" for none
 	conn  net.Conn
 	read  *bufio.Reader
-	used  bool // a request was answered on it
 }
 
 // noLogin is the line of a step that goes without its user's login.
@@ -118,7 +118,13 @@ func (w *wire) answer(method string) (answer, error) {
 		return answer{}, fmt.Errorf("no answer: %w", err)
 	}
 	defer r.Body.Close()
-	text, err := io.ReadAll(r.Body)
+	body := io.Reader(r.Body)
+	if r.Header.Get("Content-Encoding") == "gzip" {
+		if body, err = gzip.NewReader(r.Body); err != nil {
+			return answer{}, err
+		}
+	}
+	text, err := io.ReadAll(body)
 	if err != nil {
 		return answer{}, fmt.Errorf("the answer broke off: %w", err)
 	}
