@@ -13,7 +13,9 @@
 //     there, and the rest wholly or not at all.
 //   - transcripts: what Finder, Explorer, Office and other clients send, byte by byte, and what they need
 //     to come back (testdata/transcripts, whose README describes the form). Each names where its requests
-//     were taken from.
+//     were taken from. testdata/clients.txt lists what clients require and what was reported about servers,
+//     with the tests that hold each line; TestRows checks the list.
+//   - contention: twenty clients at once that write, list, race for one name and are refused.
 //   - files larger than 32-bit sizes (make large), up and down.
 //   - rclone, davfs2, cadaver, curl, GNOME's gvfs, npm's webdav (npm/webdav.mjs) and two clients in Go,
 //     each on names that break careless servers: spaces, "#", "%", "+", "&", characters beyond the basic
@@ -38,6 +40,7 @@
 //	HOLDFAST_PROGRAM   path of a program to test in place of the one built from this module
 //	HOLDFAST_RACE      set: build the program with the race detector
 //	HOLDFAST_LOCKBOMB  rounds of each client of the lock bomb, 200
+//	HOLDFAST_CONTENTION  seconds of parallel writes and listings, 3
 //	HOLDFAST_LARGE     size in MiB of the files of TestLarge, 64
 //	HOLDFAST_CHAOS_ROUNDS, HOLDFAST_CHAOS_SEED  how often TestKill kills, 10, and what it repeats
 //
