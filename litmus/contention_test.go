@@ -71,7 +71,7 @@ func (s *server) putAndList(t *testing.T) {
 		for round := 0; round < 2 || time.Now().Before(end); round++ {
 			name := fmt.Sprintf("%02d-%03d", client, round%50)
 			if r, err := s.try("PUT", folder+name, strings.Repeat("x", 20_000)); err != nil || r.status != http.StatusCreated && r.status != http.StatusNoContent {
-				return fmt.Errorf("PUT: %d %s %w", r.status, clip(r.body), err)
+				return fmt.Errorf("PUT: %d %s %v", r.status, clip(r.body), err)
 			}
 			r, err := s.wants(http.StatusMultiStatus, "PROPFIND", folder, "", "Depth", "1")
 			if err != nil {
@@ -102,7 +102,7 @@ func (s *server) oneWins(t *testing.T, won, lost int, try func(client int) (repl
 	crowd(t, 9, func(client int) error {
 		r, err := try(client)
 		if err != nil || r.status != won && r.status != lost {
-			return fmt.Errorf("%d %s %w", r.status, clip(r.body), err)
+			return fmt.Errorf("%d %s %v", r.status, clip(r.body), err)
 		}
 		mu.Lock()
 		defer mu.Unlock()
@@ -157,10 +157,10 @@ func (s *server) refusals(t *testing.T) {
 		for round := range 10 {
 			a, err := w.exchange(context.Background(), put, nil)
 			if err != nil || a.status != http.StatusPreconditionFailed || a.closed {
-				return fmt.Errorf("round %d: PUT: %d, closed: %t, %w", round, a.status, a.closed, err)
+				return fmt.Errorf("round %d: PUT: %d, closed: %t, %v", round, a.status, a.closed, err)
 			}
 			if a, err = w.exchange(context.Background(), get, nil); err != nil || a.body != "kept" || a.closed {
-				return fmt.Errorf("round %d: GET: %d %s, closed: %t, %w", round, a.status, clip(a.body), a.closed, err)
+				return fmt.Errorf("round %d: GET: %d %s, closed: %t, %v", round, a.status, clip(a.body), a.closed, err)
 			}
 		}
 		return nil

@@ -102,7 +102,7 @@ func (s *stage) play(ctx context.Context, scenario transcript) error {
 	}
 	mkcol := step{method: "MKCOL", target: p.variables["dir"]}
 	if a, err := p.wires["alice"].exchange(ctx, mkcol, p.variables); err != nil || a.status != http.StatusCreated {
-		return fmt.Errorf("%s: MKCOL of its folder: %d %s %w", scenario.path, a.status, a.body, err)
+		return fmt.Errorf("%s: MKCOL of its folder: %d %s %v", scenario.path, a.status, a.body, err)
 	}
 	for _, step := range scenario.steps {
 		if err := p.step(ctx, step); err != nil {
