@@ -13,7 +13,8 @@ type preferences struct {
 }
 
 // parsePrefer reads the lines of a Prefer header. Of a preference said twice the
-// first counts; what is unknown or malformed is ignored (RFC 7240 section 2).
+// first counts; what is unknown or malformed is ignored. Names are the same in any
+// letter case, values are not (RFC 7240 section 2).
 func parsePrefer(lines []string) (p preferences) {
 	seen := map[string]bool{}
 	for _, line := range lines {
@@ -27,7 +28,7 @@ func parsePrefer(lines []string) (p preferences) {
 			seen[name] = true
 			switch value = unquote(trimOWS(value)); {
 			case name == "return":
-				p.minimal = strings.EqualFold(value, "minimal")
+				p.minimal = value == "minimal"
 			case name == "depth-noroot":
 				p.noRoot = value == ""
 			}
