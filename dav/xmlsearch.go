@@ -18,7 +18,7 @@ const (
 )
 
 var (
-	errGrammar         = errCondition(http.StatusUnprocessableEntity, "search-grammar-supported", "the one grammar of queries here is DAV:basicsearch")
+	errGrammar         = errCondition(http.StatusForbidden, "search-grammar-supported", "the one grammar of queries here is DAV:basicsearch")
 	errSchemaDiscovery = errCondition(http.StatusForbidden, "search-grammar-discovery-supported", "query schemas cannot be discovered here")
 	errOperator        = errStatus(http.StatusUnprocessableEntity, "the query has an operator that is not supported here")
 	errTypedLiteral    = errStatus(http.StatusUnprocessableEntity, "typed literals are not supported here")
