@@ -38,6 +38,16 @@ func (q *request) methods() []string {
 	return slices.DeleteFunc(slices.Clone(allMethods), q.forbidden)
 }
 
+// supportedMethodSet writes the property that names the methods (RFC 3253 section
+// 3.1.3), the same as Allow. RFC 5323 section 3 asks for it.
+func (pw *propWriter) supportedMethodSet(*listed) {
+	pw.m.raw(`<D:supported-method-set>`)
+	for _, method := range pw.q.methods() {
+		pw.m.raw(`<D:supported-method name="` + method + `"/>`)
+	}
+	pw.m.raw(`</D:supported-method-set>`)
+}
+
 // allowed is methods for a resource that has not got the request's own.
 func (q *request) allowed() []string {
 	return slices.DeleteFunc(q.methods(), func(m string) bool { return m == q.r.Method })

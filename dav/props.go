@@ -72,6 +72,7 @@ var liveProperties = []liveProperty{
 	}},
 	{space: ocSpace, name: "checksums", named: true, has: isFile, settable: true, write: (*propWriter).checksums},
 	{space: ocSpace, name: "permissions", named: true, has: isStored, write: (*propWriter).permissions},
+	{name: "supported-method-set", named: true, has: isStored, write: (*propWriter).supportedMethodSet},
 	{name: "supported-query-grammar-set", named: true, has: isStored, write: func(pw *propWriter, _ *listed) { pw.m.raw(supportedGrammars) }},
 	{name: "supported-report-set", named: true, has: isStored, write: (*propWriter).supportedReportSet},
 	{name: "sync-token", named: true, has: isCollection, write: func(pw *propWriter, l *listed) {
