@@ -20,6 +20,7 @@ const (
 var (
 	errGrammar         = errCondition(http.StatusForbidden, "search-grammar-supported", "the one grammar of queries here is DAV:basicsearch")
 	errSchemaDiscovery = errCondition(http.StatusForbidden, "search-grammar-discovery-supported", "query schemas cannot be discovered here")
+	errVersions        = errCondition(http.StatusForbidden, "search-scope-valid", "versions cannot be searched")
 	errOperator        = errStatus(http.StatusUnprocessableEntity, "the query has an operator that is not supported here")
 	errTypedLiteral    = errStatus(http.StatusUnprocessableEntity, "typed literals are not supported here")
 	errScore           = errStatus(http.StatusUnprocessableEntity, "results have no score to be ordered by")
@@ -159,8 +160,8 @@ func (p *searchParser) result() (*searchQuery, error) {
 	return &p.q, nil
 }
 
-// scope reads a child of from (section 5.4). Versions are nowhere a resource of
-// their own, so that include-versions adds none.
+// scope reads a child of from (section 5.4). Versions are kept, but cannot be
+// searched: section 5.4 wants whoever asks for them told so.
 func (p *searchParser) scope(name xmlName) error {
 	if name != davName("scope") {
 		return nil
@@ -178,6 +179,8 @@ func (p *searchParser) scope(name xmlName) error {
 		case davName("depth"):
 			depths++
 			s.depth, err = p.depth()
+		case davName("include-versions"):
+			err = errVersions
 		}
 		return err
 	})
