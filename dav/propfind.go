@@ -105,7 +105,7 @@ func (q *request) newPropWriterFor(w http.ResponseWriter, ask propfind) *propWri
 
 // readUsage reads what the quota properties of the request's mount show.
 func (pw *propWriter) readUsage() (err error) {
-	if !pw.asksFor("quota-available-bytes") && !pw.asksFor("quota-used-bytes") {
+	if pw.ask.kind != propfindNames && !pw.asksFor("quota-available-bytes") && !pw.asksFor("quota-used-bytes") {
 		return nil
 	}
 	if pw.usage, err = pw.q.h.opt.Store.Usage(pw.q.r.Context(), pw.q.workspace); err != nil {
@@ -213,11 +213,12 @@ func (pw *propWriter) all(l *listed) (missing []xmlName) {
 	return missing
 }
 
-// names writes the names of what all writes.
+// names writes the names of all properties, those left out of allprop too (RFC
+// 4331 section 2 and RFC 4918 section 9.1.4).
 func (pw *propWriter) names(l *listed) {
 	for i := range liveProperties {
-		if p := &liveProperties[i]; !p.named && (p.has == nil || p.has(pw, l)) {
-			pw.m.emptyName(davName(p.name))
+		if p := &liveProperties[i]; p.has == nil || p.has(pw, l) {
+			pw.m.emptyName(p.xmlName())
 		}
 	}
 	for _, p := range l.Props {

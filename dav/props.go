@@ -31,7 +31,7 @@ const (
 type liveProperty struct {
 	space string // "" is DAV:
 	name  string
-	named bool // left out of allprop and propname
+	named bool // left out of allprop
 	has   func(*propWriter, *listed) bool
 	write func(*propWriter, *listed)
 	// settable: PROPPATCH may set it, though not remove it.
