@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 
 	"holdfast/store"
 )
@@ -35,9 +36,12 @@ func (q *request) mkcol(w http.ResponseWriter) error {
 
 // extendedMkcol makes the collection with its properties, or neither (RFC 5689
 // section 3). Properties that are to blame answer with their own status, as in
-// the example of section 3.4.
+// the example of section 3.5, the type too.
 func (q *request) extendedMkcol(w http.ResponseWriter, ops []propOp) error {
 	patch, outcome := planPatch(ops)
+	if slices.ContainsFunc(ops, func(op propOp) bool { return op.name == resourceType }) {
+		outcome = patched{ops, map[xmlName]bool{resourceType: true}, typeFailure}
+	}
 	claim := store.Claim(q)
 	if len(outcome.blamed) > 0 {
 		patch, claim = store.Patch{}, refusing{q, errBlamed}
@@ -46,6 +50,9 @@ func (q *request) extendedMkcol(w http.ResponseWriter, ops []propOp) error {
 	blamed, ok := q.blame(ops, err)
 	switch {
 	case err == nil:
+		if q.preferences().minimal { // RFC 8144 section 2.3; nothing else is ever sent
+			applied(w, "return=minimal")
+		}
 		w.Header().Set("Content-Length", "0")
 		w.Header().Set("Cache-Control", "no-cache")
 		w.WriteHeader(http.StatusCreated)
@@ -59,6 +66,10 @@ func (q *request) extendedMkcol(w http.ResponseWriter, ops []propOp) error {
 	writeDocument(w, outcome.reason.status, "mkcol-response", outcome.write)
 	return nil
 }
+
+// typeFailure is the reason when something else than a plain collection is asked
+// for (RFC 5689 section 3.3).
+var typeFailure = failure{status: http.StatusForbidden, condition: "valid-resourcetype", text: "only plain collections can be made"}
 
 // errBlamed: a property that is to be set cannot be.
 var errBlamed = errors.New("dav: property that cannot be set")

@@ -22,7 +22,6 @@ var (
 	errOwnerTooLarge = errStatus(http.StatusRequestEntityTooLarge, "the owner element is larger than 8 KiB")
 	errRootElement   = badRequest("the root element of the XML body is not the one this method takes")
 	errMkcolBody     = errStatus(http.StatusUnsupportedMediaType, "the body of a MKCOL must be a DAV: mkcol element")
-	errResourceType  = errCondition(http.StatusForbidden, "valid-resourcetype", "only plain collections can be made")
 )
 
 // parseXML reads a document whose root element is expected to be of that name in
@@ -315,9 +314,9 @@ func (r *xmlReader) innerXML(max int) (string, error) {
 }
 
 // readMkcol reads an extended MKCOL body (RFC 5689) and returns the properties
-// to set, DAV:resourcetype apart, which may ask for a plain collection only;
-// else the error is errResourceType. Without a body it is errEmptyBody. A
-// document of another kind is 415 (RFC 4918 section 9.3).
+// to set, DAV:resourcetype among them only if it asks for something else than a
+// plain collection. Without a body the error is errEmptyBody. A document of
+// another kind is 415 (RFC 4918 section 9.3).
 func readMkcol(body io.Reader) ([]propOp, error) {
 	text, err := readXMLBody(body)
 	if err != nil {
@@ -331,8 +330,12 @@ func readMkcol(body io.Reader) ([]propOp, error) {
 		}
 		sets++
 		return r.eachProp(func(name xmlName) (err error) {
-			if name == davName("resourcetype") {
-				return r.checkResourceType()
+			if name == resourceType {
+				plain, err := r.isPlainCollection()
+				if err == nil && !plain {
+					ops = append(ops, propOp{name: resourceType})
+				}
+				return err
 			}
 			ops, err = r.appendOp(ops, name, false)
 			return err
@@ -347,18 +350,18 @@ func readMkcol(body io.Reader) ([]propOp, error) {
 	return ops, nil
 }
 
-// checkResourceType reads the resourcetype element just opened.
-func (r *xmlReader) checkResourceType() error {
-	collection := false
+var resourceType = davName("resourcetype")
+
+// isPlainCollection reads the resourcetype element just opened.
+func (r *xmlReader) isPlainCollection() (bool, error) {
+	collection, other := false, false
 	err := r.eachChild(func(name xmlName) error {
-		if name != davName("collection") {
-			return errResourceType
+		if name == davName("collection") {
+			collection = true
+		} else {
+			other = true
 		}
-		collection = true
 		return nil
 	})
-	if err == nil && !collection {
-		return errResourceType
-	}
-	return err
+	return collection && !other, err
 }
