@@ -139,7 +139,7 @@ func (c *compressed) end() {
 // isOwnXML reports whether an answer is XML of this server's making.
 func isOwnXML(h http.Header) bool {
 	mediaType, _, _ := strings.Cut(h.Get("Content-Type"), ";")
-	return (mediaType == "application/xml" || mediaType == "text/xml") && h.Get("Content-Encoding") == "" && h.Get("ETag") == ""
+	return (mediaType == "application/xml" || mediaType == "text/xml") && h.Get("Content-Encoding") == ""
 }
 
 // takesGzip reads Accept-Encoding: gzip must be taken, and liked no less than
