@@ -25,7 +25,7 @@ func mountHints(url, user string) []hint {
 	return []hint{
 		{"Finder", "Go > Connect to Server: " + url},
 		{"Windows Explorer", "net use * " + strings.TrimSuffix(url, "/") + windows},
-		{"rclone", "rclone config create holdfast webdav url=" + quote(url) + " vendor=other" + rclone},
+		{"rclone", "rclone config create holdfast webdav url=" + quote(url) + " vendor=owncloud" + rclone},
 		{"davfs2", "mount -t davfs " + quote(url) + " /mnt/dav"},
 	}
 }
