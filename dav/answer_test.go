@@ -82,7 +82,7 @@ func TestFailureOf(t *testing.T) {
 }
 
 // R113: trouble that passes says when to come back, and nothing else does.
-func TestRetryAfter(t *testing.T) {
+func TestRetryAfterR113(t *testing.T) {
 	passing := 0
 	for _, r := range refusals {
 		w, q := httptest.NewRecorder(), newRequest("PUT")

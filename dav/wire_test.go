@@ -133,7 +133,7 @@ func TestContentIsOpenedForGetOnly(t *testing.T) {
 
 // R33, B86: a member whose content cannot be read, and one that goes while the
 // listing is on its way, do not spoil it for the others.
-func TestOneBadMember(t *testing.T) {
+func TestOneBadMemberR33B86(t *testing.T) {
 	s := newServer(t, nil)
 	sp := s.newSpace(t)
 	for _, name := range []string{"/a", "/bad", "/c"} {

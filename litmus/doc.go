@@ -41,7 +41,7 @@
 //	HOLDFAST_RACE      set: build the program with the race detector
 //	HOLDFAST_LOCKBOMB  rounds of each client of the lock bomb, 200
 //	HOLDFAST_CONTENTION  seconds of parallel writes and listings, 3
-//	HOLDFAST_LARGE     size in MiB of the files of TestLarge, 64
+//	HOLDFAST_LARGE     size in MiB of the files of TestLargeR57B74, 64
 //	HOLDFAST_CHAOS_ROUNDS, HOLDFAST_CHAOS_SEED  how often TestKill kills, 10, and what it repeats
 //
 // The flag -update writes the baseline anew from what litmus reports.

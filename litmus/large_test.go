@@ -14,14 +14,14 @@ import (
 	"time"
 )
 
-// largeMiB is the short form of TestLarge; `make large` uploads more than 4 GiB,
+// largeMiB is the short form of TestLargeR57B74; `make large` uploads more than 4 GiB,
 // where a size that is kept in 32 bits shows.
 const largeMiB = 64
 
-// TestLarge (R57, B74) uploads one large file of known and of unknown length, to a folder and
+// TestLargeR57B74 uploads one large file of known and of unknown length, to a folder and
 // to S3, and reads it back whole and at its end. HOLDFAST_LARGE sets its size in
 // MiB.
-func TestLarge(t *testing.T) {
+func TestLargeR57B74(t *testing.T) {
 	size := int64(setting(t, "HOLDFAST_LARGE", largeMiB))<<20 + 1
 	for _, backing := range []struct {
 		name string

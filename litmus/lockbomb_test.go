@@ -23,9 +23,9 @@ const lockinfo = `<?xml version="1.0" encoding="utf-8"?>
 const askLocks = `<?xml version="1.0" encoding="utf-8"?>
 <D:propfind xmlns:D="DAV:"><D:prop><D:lockdiscovery/></D:prop></D:propfind>`
 
-// TestLockbomb (R105, B31) locks and unlocks files of one folder from many clients at once. No request may fail, and
+// TestLockbombR105B31 locks and unlocks files of one folder from many clients at once. No request may fail, and
 // none of the locks may be left.
-func TestLockbomb(t *testing.T) {
+func TestLockbombR105B31(t *testing.T) {
 	rounds := bombRounds
 	if n := os.Getenv("HOLDFAST_LOCKBOMB"); n != "" {
 		var err error

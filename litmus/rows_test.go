@@ -18,8 +18,8 @@ const (
 	reports      = 101
 )
 
-// TestRows holds testdata/clients.txt to its own rules: every id has a line, and each
-// test that a line names is there.
+// TestRows holds testdata/clients.txt to its own rules: every id has a line, each test
+// that a line names is there, and one of them carries the id in its name.
 func TestRows(t *testing.T) {
 	text, err := os.ReadFile("testdata/clients.txt")
 	if err != nil {
@@ -128,7 +128,7 @@ func allIDs() (ids []string) {
 
 // unproven says what is wrong with the right side of a line, and notes what it names.
 func (p proofs) unproven(id, list string, named map[string]bool) (faults []string) {
-	tests := 0
+	tests, carried := 0, false
 	for proof := range strings.SplitSeq(list, "; ") {
 		kind, name, _ := strings.Cut(proof, ": ")
 		known := true
@@ -150,11 +150,21 @@ func (p proofs) unproven(id, list string, named map[string]bool) (faults []strin
 		}
 		tests++
 		named[proof] = true
+		carried = carried || kind == "table" || carries(proof, id)
 	}
-	if tests == 0 {
+	switch {
+	case tests == 0:
 		faults = append(faults, "no test is named")
+	case !carried:
+		faults = append(faults, "no test carries the id in its name")
 	}
 	return faults
+}
+
+// carries reports whether a name has the id in it, and not one that begins like it.
+func carries(name, id string) bool {
+	_, rest, found := strings.Cut(name, id)
+	return found && (rest == "" || rest[0] < '0' || rest[0] > '9' || carries(rest, id))
 }
 
 // hasTest reports whether there is a test, or the test and in it the name of a subtest.
@@ -181,23 +191,25 @@ func (p proofs) unnamed(named map[string]bool) (faults []string) {
 // TestRowsFaults shows that the list's own test can fail.
 func TestRowsFaults(t *testing.T) {
 	p := proofs{
-		tests:       map[string]string{"store.TestX": `{"a part"}`, "lockns/cache.TestZ": "{}"},
-		table:       map[string]bool{"R01": true, "R02": true, "B01": true},
+		tests:       map[string]string{"store.TestX": `{"a part"}`, "store.TestXR03": "{}", "store.TestXR030": "{}"},
+		table:       map[string]bool{"R01": true, "R02": true},
 		transcripts: []string{"mount"},
 	}
 	var rest strings.Builder
 	for _, id := range allIDs()[3:] {
-		rest.WriteString(id + " words | lockns/cache.TestZ\n")
+		p.table[id] = true
+		rest.WriteString(id + " words | table\n")
 	}
 	const r1, r2, r3 = "R01 words | table; transcript: mount\n", "R02 words | table; store.TestX/a part\n",
-		"R03 words | departs: RFC 4918 9.1: a reason that says something; store.TestX\n"
+		"R03 words | departs: RFC 4918 9.1: a reason that says something; store.TestXR03\n"
 	for _, row := range []struct{ head, want string }{
 		{"# a remark\n\n" + r1 + r2 + r3, ""},
 		{r1 + r3 + r2, "line 2 is of R03, want R02"},
 		{r1 + r2, "line 3 is of R04, want R03"},
 		{r1 + r2 + "R03 words\n" + r3, "line 3 is not of the form"},
 		{r1 + r2 + "R03 words | departs: RFC 4918 9.1: a reason that says something\n", "R03: no test is named"},
-		{r1 + r2 + "R03 words | departs: because; store.TestX\n", "is not of the form: departs"},
+		{r1 + r2 + "R03 words | store.TestX; store.TestXR030\n", "R03: no test carries the id in its name"},
+		{r1 + r2 + "R03 words | departs: because; store.TestXR03\n", "is not of the form: departs"},
 		{r1 + r2 + "R03 words | store.TestW\n", `R03: there is no test "store.TestW" of it`},
 		{r1 + r2 + "R03 words | store.TestX/another part\n", `R03: there is no test`},
 		{r1 + r2 + "R03 words | table\n", `R03: there is no test`},
@@ -210,7 +222,7 @@ func TestRowsFaults(t *testing.T) {
 			t.Errorf("%s\nhas the faults %q, want %q", row.head, faults, row.want)
 		}
 	}
-	last := strings.TrimSuffix(rest.String(), "B101 words | lockns/cache.TestZ\n")
+	last := strings.TrimSuffix(rest.String(), "B101 words | table\n")
 	if faults := p.faults(r1 + r2 + r3 + last); !slices.Contains(faults, "B101 has no line") {
 		t.Errorf("a list that was cut has the faults %q", faults)
 	}

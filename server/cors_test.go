@@ -17,9 +17,9 @@ func named(t *testing.T) *served {
 // list splits a header that is a list.
 func list(h http.Header, name string) []string { return strings.Split(h.Get(name), ", ") }
 
-// TestPreflightR06B96: a browser's question is answered without a login, and no
+// TestPreflightR05R06B96: a browser's question is answered without a login, and no
 // other OPTIONS is (R05).
-func TestPreflightR06B96(t *testing.T) {
+func TestPreflightR05R06B96(t *testing.T) {
 	v := named(t)
 	ask := func(origin string) []string {
 		return []string{"Origin: " + origin, "Access-Control-Request-Method: PROPFIND",
