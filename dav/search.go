@@ -172,17 +172,21 @@ func (s *searcher) candidate(scope int, e store.Entry) *candidate {
 	return &candidate{listed: listed{Entry: e, displayName: s.q.nameOf(e)}, pw: s.propWriter}
 }
 
-// maxSortText is how many bytes of a text decide its place in an order, so that
-// what is kept of a result is small.
+// maxSortText is how many bytes of its texts decide the place of a result, in all
+// orders together, so that what is kept of it is small. Where the earlier texts of
+// two results are equal, as much of the next is left for both.
 const maxSortText = 256
 
 // keys are the values of an entry that the query orders by.
 func (s *searcher) keys(scope int, e store.Entry) []store.SortKey {
 	c := s.candidate(scope, e)
 	keys := make([]store.SortKey, len(s.query.orders))
+	left := maxSortText
 	for i, o := range s.query.orders {
 		v, ok := c.value(o.prop, o.caseless)
-		keys[i] = store.SortKey{Known: ok, Number: v.number, Text: strings.Clone(v.text[:min(len(v.text), maxSortText)])}
+		text := v.text[:min(len(v.text), left)]
+		left -= len(text)
+		keys[i] = store.SortKey{Known: ok, Number: v.number, Text: strings.Clone(text)}
 	}
 	return keys
 }

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
+	"holdfast/lockns"
 	"holdfast/store"
 )
 
@@ -305,4 +306,21 @@ func (w where) holds(r shownResource) string {
 		less, equal = x.Before(y), x.Equal(y)
 	}
 	return truth(map[string]bool{"eq": equal, "lt": less, "lte": less || equal, "gt": !less && !equal, "gte": !less}[w.op])
+}
+
+// TestSortKeysAreSmall: what is kept of a result to sort it has a bound that does
+// not grow with the number of orders.
+func TestSortKeysAreSmall(t *testing.T) {
+	name := searchOrder{prop: davName("displayname")}
+	size := searchOrder{prop: davName("getcontentlength")}
+	s := &searcher{propWriter: &propWriter{q: &request{}}, query: &searchQuery{orders: []searchOrder{name, size, name, name}}, scopes: make([]location, 1)}
+	var e store.Entry
+	e.Name, e.Place.Root.Kind, e.Size = strings.Repeat("x", 200), lockns.FileRoot, 7
+	var got []string
+	for _, k := range s.keys(0, e) {
+		got = append(got, fmt.Sprint(k.Known, k.Number, len(k.Text)))
+	}
+	if want := []string{"true 0 200", "true 7 0", "true 0 56", "true 0 0"}; !slices.Equal(got, want) {
+		t.Errorf("keys %q, want %q", got, want)
+	}
 }
