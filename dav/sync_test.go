@@ -129,6 +129,27 @@ func TestSyncByHref(t *testing.T) {
 	}
 }
 
+// TestSyncLongNames: a listing goes on after a name whose normal form is as long as
+// one can be.
+func TestSyncLongNames(t *testing.T) {
+	sp := newServer(t, nil).newSpace(t)
+	for _, method := range []string{"PUT", "MKCOL"} {
+		for _, last := range []string{"1", "2", "3"} {
+			target := "/" + method[:1] + strings.Repeat("%F0%9D%85%A0", 63) + last
+			if a := sp.do(t, call{method: method, target: target, hasBody: method == "PUT"}); a.status != 201 {
+				t.Fatalf("%s: %d %s", method, a.status, a.body)
+			}
+		}
+	}
+	c := &client{space: sp, t: t, path: "/", members: map[string]string{}}
+	for more := true; more; {
+		_, more = c.sync(1)
+	}
+	if len(c.members) != 6 {
+		t.Errorf("%d members, want 6", len(c.members))
+	}
+}
+
 // TestSyncServerLimit: an answer never has more members than a PROPFIND may list,
 // and what is left comes with the next.
 func TestSyncServerLimit(t *testing.T) {
@@ -180,6 +201,12 @@ func TestSyncTokensOfOtherTimes(t *testing.T) {
 	refused("another way to write a number", strings.TrimSuffix(c.token, "/0")+"/00")
 	refused("no folder", "data:,sync/"+s.store.Instance()+"/0/0")
 	refused("a change before the first", "data:,sync/"+s.store.Instance()+"/0/-1")
+	refused("a number that is too large", strings.TrimSuffix(c.token, "/0")+"/9223372036854775808")
+	refused("the largest number", strings.TrimSuffix(c.token, "/0")+"/9223372036854775807")
+	for _, name := range []string{"%00", "a%00", "%FF", "%ED%A0%80", strings.Repeat("a", 800)} {
+		refused("a listing that goes on after no name", c.token+"/f/"+name)
+		refused("a listing that goes on after no name", c.token+"/d/"+name)
+	}
 	if err := s.store.Close(); err != nil {
 		t.Fatal(err)
 	}

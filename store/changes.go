@@ -2,7 +2,9 @@ package store
 
 import (
 	"context"
+	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // defaultChangesAge is how long changes are told of when Options does not say.
@@ -31,6 +33,12 @@ func (n Node) Position() Position {
 	return Position{Folder: ownerOf(&n).id, Change: n.lastChange}
 }
 
+// possible is false for a position after what is no name key, whose normal form may
+// be three times as long as the name. Not every engine takes such a text.
+func (p Position) possible() bool {
+	return len(p.After) <= 3*MaxNameBytes && utf8.ValidString(p.After) && !strings.ContainsRune(p.After, 0)
+}
+
 // Change is a member of a folder that is not what it was.
 type Change struct {
 	// Name and Folder tell which member is meant. Under a name that a file had
@@ -56,6 +64,9 @@ type Change struct {
 func (s *Store) Changes(ctx context.Context, target Target, since Position, want Want, limit int, fn func(Change) error) (now Position, more bool, err error) {
 	if err := target.Path.check(); err != nil {
 		return now, false, err
+	}
+	if !since.possible() {
+		return now, false, ErrPosition
 	}
 	c := &changeReader{s: s, ctx: ctx, target: target, want: want, at: since}
 	if err := s.snapshot(ctx, c.begin); err != nil {
