@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -100,6 +101,19 @@ func TestRacesHaveOneWinner(t *testing.T) {
 		}
 		if b, c := sp.do(t, call{method: "GET", target: "/b"}).status, sp.do(t, call{method: "GET", target: "/c"}).status; b+c != 604 {
 			t.Errorf("GET of the two destinations: %d and %d, want 200 and 404", b, c)
+		}
+	})
+	t.Run("sync token", func(t *testing.T) { // RFC 6578 section 5
+		sp.want(t, 201, call{method: "MKCOL", target: "/s"})
+		c := &client{space: sp, t: t, path: "/s", members: map[string]string{}}
+		for range 20 {
+			c.sync(0)
+			add := func() call {
+				return call{method: "PUT", target: fmt.Sprint("/s/", rand.Uint64()), header: []string{"If: </dav/s> (<" + c.token + ">)"}, body: "x", hasBody: true}
+			}
+			if got, want := sp.race(t, add(), add(), add(), add()), []int{201, 412, 412, 412}; !slices.Equal(got, want) {
+				t.Fatalf("statuses %v, want %v", got, want)
+			}
 		}
 	})
 	t.Run("LOCK", func(t *testing.T) {
