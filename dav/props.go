@@ -79,6 +79,9 @@ var liveProperties = []liveProperty{
 		pw.m.text("sync-token", pw.q.syncToken(l.Position()))
 	}},
 	{name: "current-user-principal", named: true, write: (*propWriter).currentUserPrincipal},
+	{name: "principal-URL", named: true, has: isPrincipal, write: func(pw *propWriter, _ *listed) {
+		pw.m.raw(`<D:principal-URL>` + pw.q.principalHref() + `</D:principal-URL>`)
+	}},
 }
 
 // liveByName finds live properties.
@@ -97,6 +100,7 @@ const supportedLock = `<D:supportedlock>` +
 	`</D:supportedlock>`
 
 func isStored(_ *propWriter, l *listed) bool     { return l.kind == storedResource }
+func isPrincipal(_ *propWriter, l *listed) bool  { return l.kind == principalURL }
 func isFile(_ *propWriter, l *listed) bool       { return !l.IsFolder() }
 func isCollection(_ *propWriter, l *listed) bool { return l.kind == storedResource && l.IsFolder() }
 func hasETag(_ *propWriter, l *listed) bool      { return l.ETag != "" }
@@ -129,15 +133,21 @@ func (pw *propWriter) resourceType(l *listed) {
 	}
 }
 
-// currentUserPrincipal is RFC 5397's property.
+// currentUserPrincipal is the property of RFC 5397 section 3: a URL that the
+// resource it leads to has in its principal-URL.
 func (pw *propWriter) currentUserPrincipal(*listed) {
 	pw.m.raw(`<D:current-user-principal>`)
 	if pw.q.principal.Anonymous {
 		pw.m.raw(`<D:unauthenticated/>`)
 	} else {
-		pw.m.raw(`<D:href>` + pw.q.external() + principalHref(pw.q.principal.Name) + `</D:href>`)
+		pw.m.raw(pw.q.principalHref())
 	}
 	pw.m.raw(`</D:current-user-principal>`)
+}
+
+// principalHref is the element with the URL of the request's user.
+func (q *request) principalHref() string {
+	return `<D:href>` + q.external() + principalHref(q.principal.Name) + `</D:href>`
 }
 
 // principalHref is the URL of a user here.
