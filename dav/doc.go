@@ -124,7 +124,9 @@
 //     is in the mkcol-response of an extended MKCOL. A server without space
 //     answers 507 to the request as a whole.
 //   - quota-available-bytes, quota-used-bytes and current-user-principal are
-//     given when named (RFC 4331 section 3, RFC 5397), quotas on collections.
+//     left out of allprop (RFC 4331 section 2), quotas given on collections;
+//     propname lists them. So it is with what later RFCs define. principal-URL is
+//     the one property of RFC 3744, on a user, since RFC 5397 section 3 wants it.
 //   - Win32LastModifiedTime sets the modification time besides being stored, so
 //     that copies made by Windows keep their dates. Once a later change has given
 //     the resource another time, it is shown with that one. Windows' other
@@ -170,14 +172,18 @@
 //     must not take part of a collection for the whole of it.
 //   - SEARCH knows DAV:basicsearch (RFC 5323) without its optional contains,
 //     language-defined, language-matches and typed-literal, and without a score:
-//     these are 422, what the grammar has not is 400. A property has the value that
-//     PROPFIND shows, a dead one its text; whatever is said of one that the
-//     resource has not got, or that holds elements or more than 1,024 bytes, is
-//     unknown. Lengths and dates
-//     compare as such, dates to the second; the rest are texts, compared in normal
-//     form C by code points. caseless, "no" unless it is said, is Unicode's
-//     canonical caseless matching. What PROPFIND shows only when named cannot be
-//     searched for: 422.
+//     these are 422, what the grammar has not is 400. Other grammars, the discovery
+//     of schemas and include-versions always fail, and are 403 with the condition
+//     that section 2.2.2 has for them (RFC 3253 section 1.6).
+//   - In a SEARCH a property has the value that PROPFIND shows, a dead one its text;
+//     whatever is said of one that the resource has not got, or that holds elements
+//     or more than 1,024 bytes, is unknown, as section 5.11.1 and appendix A of RFC
+//     5323 have it: that such a value is less than others, as section 5.5.3 says, is
+//     true of orders alone. Lengths and dates compare as such, dates to the second,
+//     and like takes neither; the rest are texts, compared in normal form C by code
+//     points. caseless, "no" unless it is said, is Unicode's canonical caseless
+//     matching. An order looks at the first 256 bytes of its texts. What allprop
+//     leaves out cannot be searched for, but for lastmodified: 422.
 //   - A scope outside the principal's mounts, on another server, below a blocked
 //     name or unmapped is 409 search-scope-valid, all the same. Blocked names and
 //     what is below them are found nowhere.
@@ -187,21 +193,27 @@
 //     A limit that the client set is none of these.
 //   - REPORT knows sync-collection (RFC 6578), on collections; any other is 403
 //     supported-report (RFC 3253 section 3.6). OPTIONS shows it in Allow alone,
-//     since RFC 6578 registers no token for DAV. supported-report-set and
-//     sync-token are given when named.
+//     since RFC 6578 registers no token for DAV, and a client that asks by property
+//     finds supported-report-set and supported-method-set. expand-property, which
+//     RFC 3253 section 3.8 would have beside every report, has nothing to expand:
+//     no property here leads to resources but the one that names the user. Nothing
+//     else of RFC 3253 is here.
 //   - A sync token is a data: URI of the database, the folder and its last change.
 //     It stays good while nothing in the collection changes, however long, and
 //     through moves of it; else it is 403 valid-sync-token: when the database was
 //     restored, when another folder is there, when what came after it was forgotten.
-//     It is no secret: it tells nothing that PROPFIND, or a token of the last 30
-//     days, would not tell.
+//     It is no secret: whoever has it learns nothing that PROPFIND, or a token of
+//     the last 30 days, would not tell, except that changes are numbered through the
+//     whole database: two tokens tell how much was changed in between, not where.
 //   - A member is told of when it came, went, or got another content, other
 //     properties or another spelling of its name. What happens below a member
 //     collection, and locks, are none of the member. In order: a name that a file
-//     had and a collection has now is first gone, then there.
+//     had and a collection has now is first gone, then there, for these are two
+//     URLs, with and without the final slash (RFC 6578 section 3.5).
 //   - sync-level infinite lists members as 1 does, and answers 403
 //     sync-traversal-supported for those that are collections, each time they
-//     changed: a client has to ask them one by one (RFC 6578 section 3.3).
+//     changed: a client has to ask them one by one. RFC 6578 section 3.3 wants that
+//     told once, but a token is the same for both levels and does not say who was.
 //   - An answer to sync-collection has at most as many members as a PROPFIND may
 //     list, or as the client's limit says. More are said by a 507 of the
 //     Request-URI, and the token goes on from there, in a first listing too. A
@@ -212,8 +224,9 @@
 //     what a resource has not got, and makes a PROPPATCH without failures 204;
 //     depth-noroot leaves out the resource of the Request-URI (RFC 8144). What was
 //     followed is in Preference-Applied; such answers are no-store, so that they
-//     need no Vary. return=representation is not followed: nothing but GET sends
-//     content. Brief, Microsoft's older form, is ignored.
+//     need no Vary. return=representation (RFC 8144 section 3) is not followed:
+//     nothing but GET sends content, and what is stored is what was sent.
+//     Brief, Microsoft's older form, is ignored.
 //   - Content is served with a sandboxing Content-Security-Policy and without
 //     type guessing. A page that somebody stored cannot act as this site.
 package dav

@@ -9,8 +9,8 @@ import (
 
 // A text is compared in normal form C, so that it does not matter in which form
 // a client wrote it, and without regard to case in the form of Unicode's
-// canonical caseless matching (The Unicode Standard section 3.13), which RFC
-// 5323 section 5.18 asks for.
+// canonical caseless matching. RFC 5323 section 5.18 asks for what section 5.18 of
+// The Unicode Standard describes; section 3.13 of that defines it.
 
 // fold is a text as it is compared with others of its kind.
 func fold(s string, caseless bool) string {
