@@ -241,8 +241,8 @@ func (s *Store) Accounts(ctx context.Context, user string) (all []Account, err e
 	return all, err
 }
 
-// RemoveAccount removes an account, which opens nothing from then on:
-// ErrNotFound.
+// RemoveAccount removes an account, which opens nothing from then on, with the
+// uploads that it has under way: ErrNotFound.
 func (s *Store) RemoveAccount(ctx context.Context, user, name string, by Actor) error {
 	return s.update(ctx, nil, func(t *tx) error {
 		u, err := t.user(user)
@@ -260,9 +260,12 @@ func (s *Store) RemoveAccount(ctx context.Context, user, name string, by Actor) 
 	})
 }
 
-// dropAccounts deletes accounts of a user.
+// dropAccounts deletes accounts of a user, with their uploads.
 func (t *tx) dropAccounts(by Actor, u User, gone []Account) error {
 	for _, a := range gone {
+		if err := t.endUploadsBy(a); err != nil {
+			return err
+		}
 		if _, err := t.exec(`DELETE FROM accounts WHERE id = ?`, a.ID); err != nil {
 			return err
 		}

@@ -41,7 +41,7 @@ var (
 	ErrPrecondition = errors.New("store: precondition failed")
 	// ErrQuota: the workspace's storage quota would be exceeded.
 	ErrQuota = errors.New("store: storage quota exceeded")
-	// ErrUploadLimit: the user has as many uploads under way as allowed, or the
+	// ErrUploadLimit: the login has as many uploads under way as allowed, or the
 	// upload has as many pieces.
 	ErrUploadLimit = errors.New("store: too many uploads or pieces")
 	// ErrUploadBusy: the upload is being put together.

@@ -144,12 +144,32 @@ func (s *Store) RemoveTeam(ctx context.Context, name string, by Actor) error {
 		if err := t.removeWorkspace(team.Workspace(), by, team.Name); err != nil {
 			return err
 		}
+		if err := t.endUploadsFor(team); err != nil {
+			return err
+		}
 		// Members and accounts go with the row (ON DELETE CASCADE).
 		if _, err := t.exec(`DELETE FROM teams WHERE id = ?`, team.ID); err != nil {
 			return err
 		}
 		return t.audit(by, "team.removed", team.Workspace(), team.Name, "")
 	})
+}
+
+// endUploadsFor ends the uploads of all accounts that are limited to a team.
+func (t *tx) endUploadsFor(team Team) error {
+	var limited []Account
+	err := t.rows(`SELECT id, user_id FROM accounts WHERE team_id = ?`, []any{team.ID}, func(scan func(...any) error) error {
+		var a Account
+		err := scan(&a.ID, &a.UserID)
+		limited = append(limited, a)
+		return err
+	})
+	for _, a := range limited {
+		if err == nil {
+			err = t.endUploadsBy(a)
+		}
+	}
+	return err
 }
 
 // Members lists the members of a team by name: ErrNotFound.

@@ -9,7 +9,8 @@ import (
 )
 
 const (
-	// MaxUploads is how many uploads a user may have under way.
+	// MaxUploads is how many uploads a login may have under way: what one of a
+	// user's programs left lying about must not be in the way of the others.
 	MaxUploads = 100
 	// MaxChunks is how many pieces an upload may have, and their highest number.
 	MaxChunks = 10000
@@ -145,7 +146,7 @@ func (s *Store) AddUpload(ctx context.Context, id UploadID, size UploadSize, c C
 func (t *tx) roomForUpload(sp *space, id UploadID, size UploadSize) error {
 	var taken bool
 	var count int
-	_, err := t.row(`SELECT EXISTS (SELECT 1 FROM uploads WHERE user_id = ?1 AND account_id = ?2 AND name = ?3), (SELECT count(*) FROM uploads WHERE user_id = ?1)`,
+	_, err := t.row(`SELECT EXISTS (SELECT 1 FROM uploads WHERE user_id = ?1 AND account_id = ?2 AND name = ?3), (SELECT count(*) FROM uploads WHERE user_id = ?1 AND account_id = ?2)`,
 		[]any{id.User, id.Account, id.Name}, &taken, &count)
 	switch {
 	case err != nil:
@@ -243,6 +244,29 @@ func (t *tx) endUploadsOf(user int64) error {
 		t.after = append(t.after, t.s.signalPurge)
 	}
 	return err
+}
+
+// endUploadsBy ends all uploads by an account that is being removed: nobody can
+// finish or remove them any more, and what they take is given back at once.
+func (t *tx) endUploadsBy(a Account) error {
+	sp, err := t.space(UploadID{User: a.UserID}.workspace())
+	if err != nil {
+		return err
+	}
+	var bytes int64
+	var ended bool
+	err = t.rows(`UPDATE uploads SET user_id = NULL WHERE user_id = ? AND account_id = ? RETURNING bytes`, []any{a.UserID, a.ID},
+		func(scan func(...any) error) error {
+			var of int64
+			err := scan(&of)
+			bytes, ended = bytes+of, true
+			return err
+		})
+	if err != nil || !ended {
+		return err
+	}
+	t.after = append(t.after, t.s.signalPurge)
+	return t.addUsage(sp.id, -bytes)
 }
 
 // PruneUploads ends up to 500 uploads that got no piece for Options.UploadLapse

@@ -204,6 +204,8 @@ func TestUploadLimits(t *testing.T) {
 		return f.AddUpload(t.Context(), id, size, f.me())
 	}
 	wantError(t, add(f.uploadID("more"), unannounced), store.ErrUploadLimit)
+	phone := byAccount{f.user.ID, f.account("phone", store.NewAccount{}).ID}
+	must(t, f.AddUpload(t.Context(), store.UploadID{User: phone.user, Account: phone.account, Name: "more"}, unannounced, phone))
 	wantError(t, add(f.uploadID("1"), unannounced), store.ErrExists)
 	wantError(t, add(f.uploadID(strings.Repeat("x", 256)), unannounced), store.ErrBadName)
 	must(t, f.RemoveUpload(t.Context(), f.uploadID("0"), f.me()))
@@ -340,14 +342,61 @@ func TestUploadsAreTheirLogins(t *testing.T) {
 	must(t, err)
 	wantEqual(t, "uploads", len(all), 1)
 	must(t, f.RemoveAccount(t.Context(), "ada", "phone", boss))
-	_, err = f.PutChunk(t.Context(), id, "2", file("x"), unannounced, byPhone)
-	wantError(t, err, store.ErrForbidden)
 	wantError(t, f.AddUpload(t.Context(), store.UploadID{User: f.user.ID, Account: a.ID, Name: "v"}, unannounced, byPhone), store.ErrForbidden)
+}
+
+// TestUploadOfAnAccountThatEnds: an account that has expired changes no upload of
+// its own, and when it is removed, by hand, with its user's membership or with its
+// team, they go and give back what they took.
+func TestUploadOfAnAccountThatEnds(t *testing.T) {
+	f := newFixture(t)
+	team := f.addTeam("Ops")
+	bob := f.addUser("bob")
+	f.setMember(team, bob, store.Owner)
+	a := f.account("phone", store.NewAccount{Team: "Ops", ExpiresAt: f.now().Add(time.Minute)})
+	byPhone := byAccount{f.user.ID, a.ID}
+	id := store.UploadID{User: f.user.ID, Account: a.ID, Name: "u"}
+	begin := func() {
+		t.Helper()
+		must(t, f.AddUpload(t.Context(), id, unannounced, byPhone))
+		_, err := f.PutChunk(t.Context(), id, "1", file("phone's"), unannounced, byPhone)
+		must(t, err)
+	}
+	begin()
+	f.upload("u", "mine")
+	f.advance(2 * time.Minute)
+	_, err := f.PutChunk(t.Context(), id, "2", file("x"), unannounced, byPhone)
+	wantError(t, err, store.ErrForbidden)
 	wantError(t, f.RemoveUpload(t.Context(), id, byPhone), store.ErrForbidden)
 	wantError(t, f.RemoveChunk(t.Context(), id, "1", byPhone), store.ErrForbidden)
 	_, _, err = f.FinishUpload(t.Context(), id, f.at("/f"), store.File{}, store.FinishOptions{UploadSize: unannounced}, byPhone)
 	wantError(t, err, store.ErrForbidden)
 	f.gone("/f")
+	must(t, f.RemoveAccount(t.Context(), "ada", "phone", boss))
+	f.onlyMine()
+	a = f.account("laptop", store.NewAccount{Team: "Ops"})
+	byPhone.account, id.Account = a.ID, a.ID
+	begin()
+	must(t, f.RemoveMember(t.Context(), "Ops", "ada", boss))
+	f.onlyMine()
+	f.setMember(team, f.user, store.Writer)
+	a = f.account("tablet", store.NewAccount{Team: "Ops"})
+	byPhone.account, id.Account = a.ID, a.ID
+	begin()
+	must(t, f.RemoveTeam(t.Context(), "Ops", boss))
+	f.onlyMine()
+}
+
+// onlyMine: of all uploads the user's own "u" with 4 bytes is left.
+func (f *fixture) onlyMine() {
+	f.t.Helper()
+	used, err := f.Usage(f.t.Context(), f.user.Workspace())
+	must(f.t, err)
+	wantEqual(f.t, "bytes used", used.Used, 4)
+	f.clean()
+	f.purgeAll()
+	wantEqual(f.t, "uploads left", f.rows("uploads"), 1)
+	f.clean()
 }
 
 // TestUploadLapses: an upload ends when no piece has come for a day, and gives
