@@ -11,6 +11,7 @@ import (
 	"hash"
 	"hash/adler32"
 	"io"
+	"slices"
 	"strings"
 
 	"holdfast/lockns"
@@ -93,50 +94,76 @@ func valueOf(sums []Checksum, algorithm string) string {
 }
 
 // Checksums are those of the file at a path. The ones that are asked for and not
-// known yet are computed from its content, which takes as long as reading it, and
-// kept. Algorithms that are unknown here are passed over.
+// known yet are computed from its content, which takes as long as reading it and
+// waiting for others that are computed (see hashing), and kept. Algorithms that are
+// unknown here are passed over.
 //
-// Errors: ErrNotFound, ErrIsFolder, ErrUnavailable.
+// Errors: ErrNotFound, ErrIsFolder, ErrUnavailable, and the context's.
 func (s *Store) Checksums(ctx context.Context, target Target, algorithms ...string) (known []Checksum, err error) {
-	var n Node
-	var content io.ReadSeekCloser
-	err = s.snapshot(ctx, func(t *tx) error {
-		sp, err := t.mapped(target)
-		if err != nil {
-			return err
-		}
-		if n = *sp.node; n.IsFolder() {
-			return ErrIsFolder
-		}
-		if known, err = t.checksums(&n); err != nil {
-			return err
-		}
-		content, err = t.content(ctx, n)
-		return err
-	})
+	f, err := s.checked(ctx, target)
+	if err != nil || len(f.unknown(algorithms)) == 0 {
+		return f.known, err
+	}
+	end, err := s.hashing.begin(ctx, target.Workspace)
 	if err != nil {
 		return nil, err
 	}
-	defer content.Close()
-	var missing []Checksum
-	for _, a := range algorithms {
-		if valueOf(known, a) == "" {
-			missing = append(missing, Checksum{Algorithm: a})
-		}
+	defer end()
+	// Meanwhile somebody else may have computed them.
+	f, err = s.checked(ctx, target)
+	missing := f.unknown(algorithms)
+	if err != nil || len(missing) == 0 {
+		return f.known, err
 	}
-	r, v := verifying(content, missing)
-	if v.found() == nil {
-		return known, nil
-	}
+	defer f.content.Close()
+	r, v := verifying(contextReader{ctx, f.content}, missing)
 	whole := sha256.New()
 	if _, err := io.Copy(whole, r); err != nil {
 		return nil, fmt.Errorf("read content: %w", err)
 	}
 	sum := whole.Sum(nil)
-	if hex.EncodeToString(sum) != valueOf(known, sha256Name) {
-		return nil, fmt.Errorf("the content of blob %d is damaged", n.blob)
+	if hex.EncodeToString(sum) != valueOf(f.known, sha256Name) {
+		return nil, fmt.Errorf("the content of blob %d is damaged", f.blob)
 	}
-	return s.addChecksums(ctx, n.blob, sum, v.found())
+	return s.addChecksums(ctx, f.blob, sum, v.found())
+}
+
+// checkedFile is a file's content and what is known of it at one moment. Nothing
+// has to be closed before it is read.
+type checkedFile struct {
+	blob    int64
+	known   []Checksum
+	content io.ReadSeekCloser
+}
+
+// checked looks up the file at a path.
+func (s *Store) checked(ctx context.Context, target Target) (f checkedFile, err error) {
+	err = s.snapshot(ctx, func(t *tx) error {
+		sp, err := t.mapped(target)
+		if err != nil {
+			return err
+		}
+		if sp.node.IsFolder() {
+			return ErrIsFolder
+		}
+		f.blob = sp.node.blob
+		if f.known, err = t.checksums(sp.node); err != nil {
+			return err
+		}
+		f.content, err = t.content(ctx, *sp.node)
+		return err
+	})
+	return f, err
+}
+
+// unknown are those of the algorithms that can be computed and have no value yet.
+func (f checkedFile) unknown(algorithms []string) (missing []Checksum) {
+	for _, a := range verifiable {
+		if slices.Contains(algorithms, a.name) && valueOf(f.known, a.name) == "" {
+			missing = append(missing, Checksum{Algorithm: a.name})
+		}
+	}
+	return missing
 }
 
 // addChecksums keeps more checksums of content, unless its row has gone or holds

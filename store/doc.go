@@ -51,7 +51,9 @@
 // Checksums that a client names are computed while the body passes, and content
 // that has others is not stored. What was verified is kept with the content, so
 // that copies and versions have it too and a change of names, properties or times
-// does not lose it.
+// does not lose it. What is asked for later is computed for one request of a
+// workspace at a time, and by as many workspaces at a time as there are cores, since
+// a request without a body can ask it of any file.
 //
 // # Uploads
 //

@@ -149,3 +149,13 @@ func (s *Store) ReadersIdle(ctx context.Context) bool {
 	}
 	return true
 }
+
+// Hashing is how many requests compute checksums or wait for their turn.
+func (s *Store) Hashing() (n int) {
+	s.hashing.mu.Lock()
+	defer s.hashing.mu.Unlock()
+	for _, own := range s.hashing.turns {
+		n += own.users
+	}
+	return n
+}
