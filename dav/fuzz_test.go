@@ -407,6 +407,36 @@ func FuzzSearch(f *testing.F) {
 	})
 }
 
+// A sync-collection body that is accepted has one of each element it needs, and a
+// token that is accepted is one that the server would have written.
+func FuzzSyncCollection(f *testing.F) {
+	h, p := newTree(f)
+	q := &request{h: h, principal: p}
+	instance := syncTokenPrefix + h.opt.Store.Instance()
+	for _, token := range []string{"", instance + "/1/0", instance + "/7/8/d/a%20b", instance + "/7/8/f/%00", instance + "/-1/+2", instance + "/1/9223372036854775808", "http://example.com/ns/sync/1234"} {
+		f.Add([]byte(`<D:sync-collection xmlns:D="DAV:"><D:sync-token>` + token + `</D:sync-token><D:sync-level>1</D:sync-level><D:limit><D:nresults>7</D:nresults></D:limit><D:prop><a/></D:prop></D:sync-collection>`))
+	}
+	f.Add([]byte(`<sync-collection xmlns="DAV:"><sync-token/><sync-level> infinite </sync-level><prop/></sync-collection>`))
+	f.Add([]byte(`<version-tree xmlns="DAV:"/>`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		ask, err := readSyncCollection(bytes.NewReader(body))
+		if err != nil {
+			onlyHTTPError(t, err)
+			return
+		}
+		root := oracle(t, string(body))
+		if len(root.all("sync-token")) != 1 || len(root.all("sync-level")) != 1 || len(root.all("prop")) != 1 || len(root.all("limit")) > 1 {
+			t.Fatalf("%q is accepted", body)
+		}
+		if (ask.limit < 0) != (len(root.all("limit")) == 0) || len(ask.token) > maxSyncTokenBytes {
+			t.Fatalf("%q has limit %d, token %q", body, ask.limit, ask.token)
+		}
+		if at, ok := q.parseSyncToken(ask.token); ok && ask.token != "" && (q.syncToken(at) != ask.token || at.Folder <= 0 || !strings.HasPrefix(ask.token, instance)) {
+			t.Fatalf("%q is %+v", ask.token, at)
+		}
+	})
+}
+
 // onlyHTTPError fails on an error that has no status, and on a status that
 // isn't the client's.
 func onlyHTTPError(t *testing.T, err error) {
