@@ -188,9 +188,10 @@
 //     name or unmapped is 409 search-scope-valid, all the same. Blocked names and
 //     what is below them are found nowhere.
 //   - A SEARCH looks at as many resources as a PROPFIND may list (100,000 where
-//     that has no limit) and sorts up to store.MaxSorted results. When there may be
-//     more, the last response is a 507 of the Request-URI (RFC 5323 section 2.3.1).
-//     A limit that the client set is none of these.
+//     that has no limit), as often again at those that scopes have in common, and
+//     sorts up to store.MaxSorted results. When there may be more, the last response
+//     is a 507 of the Request-URI (RFC 5323 section 2.3.1). A limit that the client
+//     set is none of these.
 //   - REPORT knows sync-collection (RFC 6578), on collections; any other is 403
 //     supported-report (RFC 3253 section 3.6). OPTIONS shows it in Allow alone,
 //     since RFC 6578 registers no token for DAV, and a client that asks by property

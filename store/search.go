@@ -36,7 +36,8 @@ type Query struct {
 	Descending []bool
 	// Limit is how many results are wanted, the first ones; 0 is all.
 	Limit int
-	// MaxLooks is how many resources are looked at; 0 is no limit.
+	// MaxLooks is how many resources are looked at, and how often again where scopes
+	// have them in common; 0 is no limit.
 	MaxLooks int
 }
 
@@ -54,9 +55,9 @@ func (a SortKey) compare(b SortKey) int {
 
 // Search calls fn for the resources of the scopes that match, with what show
 // wants of them, each once, whatever the scopes have in common. complete is
-// false when there may be more: MaxLooks resources were looked at, or there were
-// more than MaxSorted results to sort and no lower limit. Those handed on are in
-// order even so. An error of fn ends the search and is returned.
+// false when there may be more: MaxLooks was reached, or there were more than
+// MaxSorted results to sort and no lower limit. Those handed on are in order even
+// so. An error of fn ends the search and is returned.
 //
 // Resources are read as in a Walk, from the indexes of the folders they are in;
 // ctx is asked between pages. A scope that maps to nothing has no results. An
@@ -93,10 +94,11 @@ type finder struct {
 	show   Want
 	fn     func(int, Entry) error
 
-	looked, handed int
-	cut            bool           // not everything was looked at
-	seen           map[found]bool // nil with a single scope, where nothing comes twice
-	best           *results       // nil without an order
+	looked, again int // resources, and those that came once more
+	handed        int
+	cut           bool           // not everything was looked at
+	seen          map[found]bool // nil with a single scope, where nothing comes twice
+	best          *results       // nil without an order
 }
 
 // found identifies a resource among several workspaces, whose roots have no id.
@@ -139,14 +141,17 @@ func (f *finder) look() error {
 // visit looks at one resource.
 func (f *finder) visit(scope int, e Entry) error {
 	id := found{f.scopes[scope].Workspace, e.Place.Root}
-	if f.seen[id] {
-		return nil
+	looks, seen := &f.looked, f.seen[id]
+	if seen {
+		looks = &f.again
 	}
-	if f.looked == f.q.MaxLooks && f.looked > 0 {
+	if *looks == f.q.MaxLooks && f.q.MaxLooks > 0 {
 		f.cut = true
 		return errEnough
 	}
-	f.looked++
+	if *looks++; seen {
+		return nil
+	}
 	if f.seen != nil {
 		f.seen[id] = true
 	}

@@ -262,6 +262,28 @@ func TestSearchIsCut(t *testing.T) {
 	}
 }
 
+// TestSearchOverlap: a resource that many scopes have in common is found once, and
+// scopes that have everything in common cannot make a search look without end.
+func TestSearchOverlap(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.mkdir("/d")
+	f.fill("/d", 8)
+	const all = 1 + 8
+	for _, c := range []struct {
+		scopes, looks int
+		complete      bool
+	}{{2, 0, true}, {16, 0, true}, {2, all, true}, {3, all, false}, {3, 2 * all, true}, {16, 2 * all, false}} {
+		scopes := slices.Repeat([]store.SearchScope{{Target: f.at("/d"), Depth: store.DepthOne}}, c.scopes)
+		n := 0
+		complete, err := f.Search(t.Context(), scopes, store.Query{MaxLooks: c.looks}, store.Want{}, func(int, store.Entry) error { n++; return nil })
+		must(t, err)
+		if n != all || complete != c.complete {
+			t.Errorf("%d scopes, %d looks: %d found, complete %v", c.scopes, c.looks, n, complete)
+		}
+	}
+}
+
 // TestSearchEnds: a search ends with its context, and with an error of whoever
 // takes the results; it holds no connection meanwhile.
 func TestSearchEnds(t *testing.T) {
