@@ -550,26 +550,59 @@ func TestFinishUploadWhilePiecesCome(t *testing.T) {
 		"added":    func(f *fixture) error { return f.putChunk("u", "3", "c") },
 		"removed":  func(f *fixture) error { return f.RemoveChunk(f.t.Context(), f.uploadID("u"), "2", f.me()) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			f := newFixture(t)
-			f.upload("u", "a", "b")
-			once := true
-			f.SetHook(func(_ context.Context, p store.Point) error {
-				if p == store.Staged && once {
-					once = false
-					return change(f)
+		for when, at := range map[string]store.Point{"before they are read": store.Admitted, "after": store.Staged} {
+			t.Run(name+" "+when, func(t *testing.T) {
+				f := newFixture(t)
+				f.upload("u", "a", "b")
+				f.meanwhileAt(at, func() error { return change(f) })
+				wantError(t, f.finish("u", f.at("/f")), store.ErrUploadChanged)
+				f.SetHook(nil)
+				f.gone("/f")
+				must(t, f.finish("u", f.at("/f")))
+				if got := f.read("/f"); !slices.Contains([]string{"atwo", "abc", "a"}, got) {
+					t.Errorf("content %q", got)
 				}
-				return nil
 			})
-			wantError(t, f.finish("u", f.at("/f")), store.ErrUploadChanged)
-			f.SetHook(nil)
-			f.gone("/f")
-			must(t, f.finish("u", f.at("/f")))
-			if got := f.read("/f"); !slices.Contains([]string{"atwo", "abc", "a"}, got) {
-				t.Errorf("content %q", got)
-			}
-		})
+		}
 	}
+}
+
+// meanwhileAt runs a change when another first comes to a point.
+func (f *fixture) meanwhileAt(at store.Point, change func() error) {
+	once := true
+	f.SetHook(func(_ context.Context, p store.Point) error {
+		if p != at || !once {
+			return nil
+		}
+		once = false
+		return change()
+	})
+}
+
+// TestFinishUploadThatIsGivenUp: one that is removed while its pieces are read is
+// gone; pieces that are lost are no reason to say so.
+func TestFinishUploadThatIsGivenUp(t *testing.T) {
+	f := newFixture(t)
+	f.upload("u", "a", "b")
+	f.meanwhileAt(store.Admitted, func() error {
+		err := f.RemoveUpload(t.Context(), f.uploadID("u"), f.me())
+		f.purgeAll()
+		return err
+	})
+	wantError(t, f.finish("u", f.at("/f")), store.ErrNotFound)
+	f.upload("lost", "a", "b")
+	f.meanwhileAt(store.Admitted, func() error {
+		f.sql(`DELETE FROM blob_data`)
+		f.sql(`PRAGMA foreign_keys = OFF`)
+		f.sql(`DELETE FROM blobs`)
+		return nil
+	})
+	if err := f.finish("lost", f.at("/f")); err == nil || errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrUploadChanged) {
+		t.Errorf("pieces are lost: %v", err)
+	}
+	f.sql(`DELETE FROM upload_chunks`)
+	f.sql(`UPDATE uploads SET chunks = 0, bytes = 0`)
+	f.sql(`UPDATE storage_usage SET bytes = 0`)
 }
 
 // TestFinishUploadGoesOn: a client that leaves while its upload is put together

@@ -2,10 +2,12 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
 
+	"holdfast/blob"
 	"holdfast/lockns"
 )
 
@@ -66,7 +68,7 @@ func (s *Store) FinishUpload(ctx context.Context, id UploadID, target Target, f 
 	f.Body, f.Size = pieces, a.size
 	b, err := s.take(ctx, f, room)
 	if err != nil {
-		return n, false, err
+		return n, false, s.explainPiece(ctx, &a, err)
 	}
 	if err = s.at(ctx, Staged); err == nil {
 		err = s.update(ctx, []lockns.Workspace{target.Workspace, id.workspace()}, func(t *tx) error {
@@ -76,6 +78,22 @@ func (s *Store) FinishUpload(ctx context.Context, id UploadID, target Target, f 
 	}
 	s.settle(ctx, b, true, err)
 	return n, created, err
+}
+
+// explainPiece says why a piece was not there to be read: the upload ended or got
+// others meanwhile. Else its content is lost.
+func (s *Store) explainPiece(ctx context.Context, a *assembly, err error) error {
+	if !errors.Is(err, ErrNotFound) && !errors.Is(err, blob.ErrNotExist) {
+		return err
+	}
+	now := s.snapshot(ctx, func(t *tx) error {
+		_, err := a.again(t)
+		return err
+	})
+	if now != nil {
+		return now
+	}
+	return fmt.Errorf("content of a piece is lost: %v", err)
 }
 
 // assembleGrace is how long putting an upload together may take before it could
@@ -138,14 +156,21 @@ func (a *assembly) admit(t *tx, u uploadRow) (sp *spot, room int64, err error) {
 	return sp, room, sp.refuseExisting(a.o.NoOverwrite)
 }
 
+// again finds the upload, which must be as it was planned: ErrNotFound,
+// ErrUploadChanged.
+func (a *assembly) again(t *tx) (uploadRow, error) {
+	u, err := t.upload(a.id)
+	if err == nil && (u.id != a.upload.id || u.revision != a.upload.revision) {
+		err = ErrUploadChanged
+	}
+	return u, err
+}
+
 // finish writes the file and ends the upload, which must be as it was planned.
 func (a *assembly) finish(t *tx, b *body, f File) (n Node, created bool, err error) {
-	u, err := t.upload(a.id)
+	u, err := a.again(t)
 	if err != nil {
 		return n, false, err
-	}
-	if u.id != a.upload.id || u.revision != a.upload.revision {
-		return n, false, ErrUploadChanged
 	}
 	own, err := t.space(a.id.workspace())
 	if err != nil {
