@@ -150,7 +150,7 @@
 //     is computed when it is not known yet: 200 if so and 409 if not, or if the
 //     algorithm is unknown. A PATCH without a body and with X-Recalculate-Hash asks
 //     for a checksum by name, as clients of Nextcloud do after they set a time: 204
-//     with OC-Checksum. Any other PATCH is 405. oc:permissions says, when named, what the principal's
+//     with OC-Checksum, under the conditions of the request. Any other PATCH is 405. oc:permissions says, when named, what the principal's
 //     role allows; locks are no part of it.
 //   - A piece of an upload is called by its first and its last byte or by a number
 //     from 1 to 10,000, and by nothing else: names that only sort would not tell

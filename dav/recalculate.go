@@ -20,6 +20,16 @@ func (q *request) recalculate(w http.ResponseWriter) error {
 	if _, known := checksumBytes[algorithm]; !known {
 		return badRequest("the algorithm of X-Recalculate-Hash is not known here")
 	}
+	if err := q.checkIf(); err != nil {
+		return err
+	}
+	node, err := q.stat()
+	if err == nil {
+		err = q.precondition(true, node)
+	}
+	if err != nil {
+		return err
+	}
 	sums, err := q.h.opt.Store.Checksums(q.r.Context(), q.target(), algorithm)
 	if err != nil {
 		return err
