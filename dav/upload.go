@@ -347,19 +347,16 @@ func (u *upload) listChunks(w http.ResponseWriter) error {
 
 // showChunk serves PROPFIND of a piece.
 func (u *upload) showChunk(w http.ResponseWriter) error {
-	_, chunks, err := u.store().Upload(u.r.Context(), u.id())
+	c, err := u.store().Chunk(u.r.Context(), u.id(), u.path[1])
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(chunks, func(c store.Chunk) bool { return c.Name == u.path[1] })
-	if i < 0 {
-		return store.ErrNotFound
-	}
+	c.Name = u.path[1] // with the zeros before it that the client writes
 	pw, err := u.newPropWriter(w)
 	if err != nil {
 		return err
 	}
-	return pw.finish(pw.chunk(u, chunks[i]))
+	return pw.finish(pw.chunk(u, c))
 }
 
 // upload writes an upload.

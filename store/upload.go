@@ -116,6 +116,21 @@ func (s *Store) Upload(ctx context.Context, id UploadID) (u Upload, chunks []Chu
 	return u, chunks, err
 }
 
+// Chunk finds a piece of an upload by its name, with any number of zeros before it:
+// ErrNotFound (upload or piece).
+func (s *Store) Chunk(ctx context.Context, id UploadID, name string) (c Chunk, err error) {
+	err = s.snapshot(ctx, func(t *tx) error {
+		u, err := t.upload(id)
+		if err != nil {
+			return err
+		}
+		p, err := t.named(u, name)
+		c = p.Chunk
+		return err
+	})
+	return c, err
+}
+
 // AddUpload begins an upload. Its pieces count as content of the user's own
 // workspace, wherever the file will go.
 //

@@ -173,17 +173,10 @@ func (t *tx) dropPiece(p piece) error {
 //
 // Errors: ErrNotFound (upload or piece), ErrForbidden, and the claim's.
 func (s *Store) RemoveChunk(ctx context.Context, id UploadID, name string, c Claim) error {
-	said, err := parseChunkName(name)
-	if err != nil {
-		return ErrNotFound
-	}
 	return s.changeUpload(ctx, id, c, func(t *tx, sp *space, u uploadRow) error {
-		p, err := t.piece(u, said.position)
+		p, err := t.named(u, name)
 		if err != nil {
 			return err
-		}
-		if p.id == 0 || p.said != said {
-			return ErrNotFound
 		}
 		if err := t.dropPiece(p); err != nil {
 			return err
@@ -220,6 +213,18 @@ func (t *tx) piece(u uploadRow, position int64) (p piece, err error) {
 		p, err = scanPiece(scan)
 		return err
 	})
+	return p, err
+}
+
+// named reads the one with a name: ErrNotFound.
+func (t *tx) named(u uploadRow, name string) (p piece, err error) {
+	said, err := parseChunkName(name)
+	if err != nil {
+		return p, ErrNotFound
+	}
+	if p, err = t.piece(u, said.position); err == nil && (p.id == 0 || p.said != said) {
+		err = ErrNotFound
+	}
 	return p, err
 }
 
