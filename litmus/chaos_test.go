@@ -161,6 +161,9 @@ type chaosRequest struct {
 	body               string
 	header             []string
 	after              chaosTree
+	at                 string         // the path of the URL it goes to; "" is that of path
+	before             []chaosRequest // sent first, and no change of the tree
+	upload             string         // the path of the upload that it makes a file of, if any
 }
 
 // chaosClient sends one request after the other in a folder of its own.
@@ -170,6 +173,7 @@ type chaosClient struct {
 	tree    chaosTree
 	made    bool          // its folder
 	pending *chaosRequest // sent and not answered when the program died
+	upload  string        // the path of an upload that may be there, or ""
 	err     error
 	count   map[string][3]int // by kind: answered, found done, found not done
 }
@@ -182,26 +186,39 @@ func (c *chaosClient) run(s *server, killed *atomic.Bool) error {
 	client := &http.Client{Transport: transport, Timeout: clientTimeout}
 	for {
 		r := c.next(s)
-		c.pending = &r
-		status, token, err := c.send(client, s, r)
-		if err != nil {
-			if killed.Load() {
-				return nil
+		c.upload = r.upload
+		for _, first := range r.before {
+			if _, done, err := c.answered(client, s, first, killed); !done {
+				return err
 			}
-			return fmt.Errorf("%s %s: %w", r.method, r.path, err)
 		}
-		if status == http.StatusServiceUnavailable {
-			return nil // says itself that the outcome is unknown
-		}
-		if status != http.StatusCreated && status != http.StatusNoContent {
-			return fmt.Errorf("%s %s (%s): status %d", r.method, r.path, r.kind, status)
+		c.pending = &r
+		token, done, err := c.answered(client, s, r, killed)
+		if !done {
+			return err
 		}
 		if r.kind == "LOCK" {
 			r.after[r.path] = chaosNode{sum: sumOf(""), token: token}
 		}
-		c.tree, c.pending, c.made = r.after, nil, true
+		c.tree, c.pending, c.made, c.upload = r.after, nil, true, ""
 		c.add(r.kind, 0)
 	}
+}
+
+// answered sends a request and reports whether it is done. It is not when the
+// program died meanwhile, or says itself that it does not know; anything else but
+// success is an error.
+func (c *chaosClient) answered(client *http.Client, s *server, r chaosRequest, killed *atomic.Bool) (token string, done bool, err error) {
+	status, token, err := c.send(client, s, r)
+	switch {
+	case err != nil && killed.Load(), status == http.StatusServiceUnavailable:
+		return "", false, nil
+	case err != nil:
+		return "", false, fmt.Errorf("%s %s: %w", r.method, r.path, err)
+	case status != http.StatusCreated && status != http.StatusNoContent:
+		return "", false, fmt.Errorf("%s %s (%s): status %d", r.method, r.path, r.kind, status)
+	}
+	return token, true, nil
 }
 
 func (c *chaosClient) add(kind string, outcome int) {
@@ -216,7 +233,11 @@ func (c *chaosClient) add(kind string, outcome int) {
 // send is an acknowledged request once its status came, whatever became of the
 // connection afterwards.
 func (c *chaosClient) send(client *http.Client, s *server, r chaosRequest) (status int, token string, err error) {
-	request, err := http.NewRequest(r.method, c.url(s, r.path), strings.NewReader(r.body))
+	url := s.URL + r.at
+	if r.at == "" {
+		url = c.url(s, r.path)
+	}
+	request, err := http.NewRequest(r.method, url, strings.NewReader(r.body))
 	if err != nil {
 		return 0, "", err
 	}
@@ -244,7 +265,7 @@ func (c *chaosClient) next(s *server) chaosRequest {
 	if !c.made {
 		return chaosRequest{kind: "MKCOL", method: "MKCOL", after: chaosTree{}}
 	}
-	kinds := []string{"PUT", "PUT", "overwrite", "overwrite", "LOCK", "UNLOCK", "MOVE", "MOVE", "MOVE over", "DELETE", "MKCOL"}
+	kinds := []string{"PUT", "PUT", "overwrite", "overwrite", "pieces", "LOCK", "UNLOCK", "MOVE", "MOVE", "MOVE over", "DELETE", "MKCOL"}
 	if len(c.tree) > chaosMembers {
 		kinds = []string{"DELETE", "DELETE", "UNLOCK", "MOVE over"}
 	}
@@ -266,6 +287,8 @@ func (c *chaosClient) make(s *server, kind string) (chaosRequest, bool) {
 		r.method, r.path, r.body = "PUT", c.pick(func(_ string, n chaosNode) bool { return !n.folder }), c.content()
 		r.after[r.path] = chaosNode{sum: sumOf(r.body), token: c.tree[r.path].token}
 		r.submit(c.tree[r.path].token)
+	case "pieces":
+		return c.pieces(s, r)
 	case "LOCK":
 		r.path, r.body = c.free(), fmt.Sprintf(lockinfo, c.name)
 		r.header = []string{"Depth", "0", "Content-Type", "application/xml"}
@@ -289,6 +312,28 @@ func (c *chaosClient) make(s *server, kind string) (chaosRequest, bool) {
 		}
 		r.after[r.path] = chaosNode{folder: true}
 	}
+	return r, r.path != ""
+}
+
+// pieces makes or overwrites a file by three pieces, each on either side of what is
+// kept in the database.
+func (c *chaosClient) pieces(s *server, r chaosRequest) (chaosRequest, bool) {
+	r.path = c.free()
+	if c.random.IntN(2) == 0 {
+		r.path = c.pick(func(_ string, n chaosNode) bool { return !n.folder })
+	}
+	token := c.tree[r.path].token
+	r.upload = fmt.Sprintf("/remote.php/dav/uploads/anonymous/%s-%016x", c.name, c.random.Uint64())
+	r.before = []chaosRequest{{kind: r.kind, method: "MKCOL", at: r.upload}}
+	content := ""
+	for i := range 3 {
+		piece := c.content()
+		r.before = append(r.before, chaosRequest{kind: r.kind, method: "PUT", at: fmt.Sprintf("%s/%d", r.upload, i+1), body: piece})
+		content += piece
+	}
+	r.method, r.at, r.header = "MOVE", r.upload+"/.file", []string{"Destination", c.url(s, r.path)}
+	r.after[r.path] = chaosNode{sum: sumOf(content), token: token}
+	r.submit(token)
 	return r, r.path != ""
 }
 
@@ -360,29 +405,58 @@ func (c *chaosClient) content() string {
 
 // verify compares the client's folder with its promises and goes on from there.
 func (c *chaosClient) verify(s *server) error {
-	got, err := c.look(s)
+	pending := c.pending
+	made, err := c.compare(s)
 	if err != nil {
 		return err
 	}
+	return c.giveUp(s, pending, made)
+}
+
+// giveUp removes the upload that was under way. It must be there if its MOVE did
+// not happen, and be gone if it did.
+func (c *chaosClient) giveUp(s *server, pending *chaosRequest, made bool) error {
+	if c.upload == "" {
+		return nil
+	}
+	r, err := s.try("DELETE", s.URL+c.upload, "")
+	c.upload = ""
+	if err != nil {
+		return err
+	}
+	moved := pending != nil && pending.upload != ""
+	if moved && made != (r.status == http.StatusNotFound) || r.status != http.StatusNotFound && r.status != http.StatusNoContent {
+		return fmt.Errorf("its upload is answered with %d; the MOVE of it happened: %v", r.status, made)
+	}
+	return nil
+}
+
+// compare is verify without uploads. It reports whether the request that was not
+// answered has happened.
+func (c *chaosClient) compare(s *server) (made bool, err error) {
+	got, err := c.look(s)
+	if err != nil {
+		return false, err
+	}
 	if got == nil { // not even the folder is there
 		if c.made {
-			return errors.New("the folder is gone")
+			return false, errors.New("the folder is gone")
 		}
 		c.pending = nil
-		return nil
+		return false, nil
 	}
 	before := c.tree.differs(got)
 	switch {
 	case c.pending == nil && before == "":
-		return nil
+		return false, nil
 	case c.pending == nil:
-		return errors.New(before)
+		return false, errors.New(before)
 	}
 	r := c.pending
 	c.pending = nil
 	after := r.after.differs(got)
 	if before != "" && after != "" {
-		return fmt.Errorf("%s of %s happened neither wholly nor not at all: without it %s, with it %s", r.kind, r.path, before, after)
+		return false, fmt.Errorf("%s of %s happened neither wholly nor not at all: without it %s, with it %s", r.kind, r.path, before, after)
 	}
 	outcome := 2
 	if after == "" {
@@ -390,5 +464,5 @@ func (c *chaosClient) verify(s *server) error {
 	}
 	c.add(r.kind, outcome)
 	c.tree, c.made = got, true
-	return nil
+	return after == "", nil
 }
