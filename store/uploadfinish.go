@@ -81,7 +81,7 @@ func (s *Store) FinishUpload(ctx context.Context, id UploadID, target Target, f 
 }
 
 // explainPiece says why a piece was not there to be read: the upload ended or got
-// others meanwhile. Else its content is lost.
+// others meanwhile. Else its row is lost, or its object, which may come back.
 func (s *Store) explainPiece(ctx context.Context, a *assembly, err error) error {
 	if !errors.Is(err, ErrNotFound) && !errors.Is(err, blob.ErrNotExist) {
 		return err
@@ -90,10 +90,13 @@ func (s *Store) explainPiece(ctx context.Context, a *assembly, err error) error 
 		_, err := a.again(t)
 		return err
 	})
-	if now != nil {
+	switch {
+	case now != nil:
 		return now
+	case errors.Is(err, ErrNotFound):
+		return fmt.Errorf("content of a piece is lost: %v", err)
 	}
-	return fmt.Errorf("content of a piece is lost: %v", err)
+	return err
 }
 
 // assembleGrace is how long putting an upload together may take before it could
