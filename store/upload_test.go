@@ -175,7 +175,7 @@ func TestChunkNames(t *testing.T) {
 	f := newFixture(t)
 	f.addUpload("u")
 	for _, name := range []string{"", "0", "10001", "-1", "1-", "-", "2-1", "1-2-3", "a", "1x", "+1", " 1", ".file", "1.0",
-		"99999999999999999999", "0-9223372036854775807", "0000000000000000000000001"} {
+		"99999999999999999999", "0-9223372036854775807", "0-4611686018427387904", "0000000000000000000000001"} {
 		wantError(t, f.putChunk("u", name, "x"), store.ErrBadName)
 	}
 	for _, c := range []struct{ name, content string }{{"0-1", "x"}, {"0-1", "xyz"}} {
@@ -222,6 +222,7 @@ func TestUploadLimits(t *testing.T) {
 	must(t, put("1", file("123456")))
 	wantError(t, put("2", file("12345")), store.ErrTooLarge)
 	wantError(t, put("2", store.File{Body: strings.NewReader("12345"), Size: -1}), store.ErrTooLarge)
+	wantError(t, put("6-4611686018427387903", store.File{Size: -1}), store.ErrTooLarge)
 	must(t, put("2", file("1234")))
 	_, _, err := f.FinishUpload(t.Context(), f.uploadID("large"), f.at("/f"), store.File{}, store.FinishOptions{UploadSize: store.UploadSize{Total: -1, Most: 9}}, f.me())
 	wantError(t, err, store.ErrTooLarge)

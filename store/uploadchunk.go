@@ -3,12 +3,15 @@ package store
 import (
 	"context"
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 
 	"holdfast/lockns"
 )
+
+// maxChunkEnd is beyond the last byte of every piece, so that sizes that names claim
+// can be added up.
+const maxChunkEnd = 1 << 62
 
 // chunkName is what the name of a piece says.
 type chunkName struct {
@@ -28,7 +31,7 @@ func parseChunkName(name string) (chunkName, error) {
 		return chunkName{start, -1}, nil
 	}
 	end, err2 := chunkNumber(last)
-	if !ranged || err != nil || err2 != nil || start > end || end == math.MaxInt64 {
+	if !ranged || err != nil || err2 != nil || start > end || end >= maxChunkEnd {
 		return chunkName{}, fmt.Errorf("%w: a piece is called by its first and last byte or by a number from 1 to %d", ErrBadName, MaxChunks)
 	}
 	return chunkName{start, end - start + 1}, nil
