@@ -36,18 +36,12 @@ type (
 	notOf     struct{ of condition } // not
 	isColl    struct{}               // is-collection (section 5.13)
 	isDefined struct{ prop xmlName } // section 5.14
-	isLike    struct {               // like (section 5.15)
-		prop     xmlName
-		caseless bool
-		pattern  pattern
-	}
-	// comparison is eq, lt, lte, gt or gte (sections 5.8 and 5.9). holds tells by
-	// how the property compares with the literal, -1, 0 or 1, whether it is true.
+	// comparison is like, or eq, lt, lte, gt or gte (sections 5.15, 5.8 and 5.9):
+	// what holds says of the property's value.
 	comparison struct {
 		prop     xmlName
 		caseless bool
-		literal  value
-		holds    func(int) bool
+		holds    func(value) bool
 	}
 )
 
@@ -75,20 +69,12 @@ func (c notOf) eval(r *candidate) truth     { return -c.of.eval(r) }
 func (c isColl) eval(r *candidate) truth    { return truthOf(r.IsFolder()) }
 func (c isDefined) eval(r *candidate) truth { return truthOf(r.has(c.prop)) }
 
-func (c *isLike) eval(r *candidate) truth {
-	v, ok := r.value(c.prop, c.caseless)
-	if !ok {
-		return unknown
-	}
-	return truthOf(c.pattern.matches(v.text))
-}
-
 func (c *comparison) eval(r *candidate) truth {
 	v, ok := r.value(c.prop, c.caseless)
 	if !ok {
 		return unknown
 	}
-	return truthOf(c.holds(v.compare(c.literal)))
+	return truthOf(c.holds(v))
 }
 
 // value is a property's, or a literal. Of one property all have a number or all
@@ -102,7 +88,8 @@ func (v value) compare(w value) int {
 	return cmp.Or(cmp.Compare(v.number, w.number), strings.Compare(v.text, w.text))
 }
 
-// comparisons are the operators that compare a property with a literal.
+// comparisons are the operators that compare a property with a literal: by how the
+// one compares with the other, -1, 0 or 1, they are true or not.
 var comparisons = map[xmlName]func(int) bool{
 	davName("eq"):  func(c int) bool { return c == 0 },
 	davName("lt"):  func(c int) bool { return c < 0 },
@@ -117,7 +104,11 @@ func (p *searchParser) condition(name xmlName) (condition, error) {
 		return nil, errSearchTooLarge
 	}
 	if holds := comparisons[name]; holds != nil {
-		return p.comparison(holds)
+		return p.comparison(func(c *comparison, literal string) error {
+			v, err := parseLiteral(c.prop, literal, c.caseless)
+			c.holds = func(of value) bool { return holds(of.compare(v)) }
+			return err
+		})
 	}
 	switch name {
 	case davName("and"):
@@ -133,7 +124,7 @@ func (p *searchParser) condition(name xmlName) (condition, error) {
 		}
 		return nil, cmp.Or(err, errSearchWhere)
 	case davName("like"):
-		return p.like()
+		return p.comparison(likeOf)
 	case davName("is-collection"):
 		return isColl{}, nil
 	case davName("is-defined"):
@@ -182,7 +173,9 @@ func (p *searchParser) operands(takesLiteral bool) (prop xmlName, literal string
 	return prop, literal, err
 }
 
-func (p *searchParser) comparison(holds func(int) bool) (condition, error) {
+// comparison reads the operator just opened, which compares a property with a
+// literal; say finds out how.
+func (p *searchParser) comparison(say func(c *comparison, literal string) error) (condition, error) {
 	caseless, err := p.caseless()
 	if err != nil {
 		return nil, err
@@ -191,28 +184,21 @@ func (p *searchParser) comparison(holds func(int) bool) (condition, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &comparison{prop: prop, caseless: caseless, holds: holds}
-	c.literal, err = parseLiteral(prop, literal, caseless)
-	return c, err
+	c := &comparison{prop: prop, caseless: caseless}
+	return c, say(c, literal)
 }
 
-func (p *searchParser) like() (condition, error) {
-	caseless, err := p.caseless()
-	if err != nil {
-		return nil, err
+// likeOf makes a comparison a like.
+func likeOf(c *comparison, literal string) error {
+	if k := kindOf(c.prop); k == numberKind || k == dateKind {
+		return errStatus(http.StatusUnprocessableEntity, "like compares texts")
 	}
-	prop, literal, err := p.operands(true)
-	if err != nil {
-		return nil, err
-	}
-	if k := kindOf(prop); k == numberKind || k == dateKind {
-		return nil, errStatus(http.StatusUnprocessableEntity, "like compares texts")
-	}
-	pattern, ok := parsePattern(literal, caseless)
+	pattern, ok := parsePattern(literal, c.caseless)
 	if !ok {
-		return nil, badRequest("a backslash in a pattern stands before what it cannot quote")
+		return badRequest("a backslash in a pattern stands before what it cannot quote")
 	}
-	return &isLike{prop, caseless, pattern}, nil
+	c.holds = func(of value) bool { return pattern.matches(of.text) }
+	return nil
 }
 
 // parseLiteral reads a literal as a value of the property it is compared with
@@ -385,8 +371,6 @@ func propsOf(c condition, names []xmlName) []xmlName {
 	case notOf:
 		names = propsOf(c.of, names)
 	case isDefined:
-		names = append(names, c.prop)
-	case *isLike:
 		names = append(names, c.prop)
 	case *comparison:
 		names = append(names, c.prop)
