@@ -2,6 +2,7 @@ package dav
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"holdfast/store"
@@ -11,26 +12,21 @@ import (
 // normal form.
 func foldName(name string) string { return strings.ToLower(store.NameKey(name)) }
 
-// hasBlocked reports whether a name of the path is blocked.
-func (h *Handler) hasBlocked(p store.Path) bool {
-	if len(h.blocked) == 0 {
-		return false
-	}
-	for _, name := range p {
-		if h.blocked[foldName(name)] {
-			return true
-		}
-	}
-	return false
+// isBlocked reports whether a name is blocked.
+func (h *Handler) isBlocked(name string) bool {
+	return len(h.blocked) > 0 && h.blocked[foldName(name)]
 }
+
+// hasBlocked reports whether a name of the path is blocked.
+func (h *Handler) hasBlocked(p store.Path) bool { return slices.ContainsFunc(p, h.isBlocked) }
 
 // walk calls fn for the resource of the Request-URI and what is below it, as the
 // store's Walk does. What lies under a blocked name, from a time when it was not,
 // is not shown.
 func (q *request) walk(depth int, want store.Want, limit int, fn func(store.Entry) error) error {
 	return q.h.opt.Store.Walk(q.r.Context(), q.target(), depth, want, limit, func(e store.Entry) error {
-		if q.h.hasBlocked(e.Path[min(len(q.path), len(e.Path)):]) {
-			return nil
+		if len(e.Path) > len(q.path) && q.h.isBlocked(e.Name) {
+			return store.ErrSkipBelow
 		}
 		return fn(e)
 	})

@@ -129,12 +129,9 @@ func (s *searcher) run() (complete bool, err error) {
 
 // plan is the query as the store takes it.
 func (s *searcher) plan() store.Query {
-	q := store.Query{Limit: max(s.query.limit, 0), MaxLooks: s.q.h.opt.PropfindMax}
+	q := store.Query{Limit: max(s.query.limit, 0), MaxLooks: s.q.h.opt.PropfindMax, Skip: s.q.h.isBlocked}
 	if q.MaxLooks == 0 {
 		q.MaxLooks = maxLooks
-	}
-	if len(s.q.h.blocked) > 0 {
-		q.Skip = func(name string) bool { return s.q.h.blocked[foldName(name)] }
 	}
 	names := []xmlName{}
 	if s.query.where != nil {

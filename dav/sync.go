@@ -54,7 +54,7 @@ func (q *request) syncCollection(w http.ResponseWriter, ask syncCollection) erro
 // all levels is told (section 3.3).
 func (pw *propWriter) change(c store.Change, infinite bool) error {
 	q := pw.q
-	if q.h.blocked[foldName(c.Name)] {
+	if q.h.isBlocked(c.Name) {
 		return nil
 	}
 	path := append(slices.Clip(q.path), c.Name)

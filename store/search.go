@@ -107,13 +107,8 @@ type found struct {
 	root      lockns.Root
 }
 
-var (
-	// errPass, returned by the function of a walk, leaves out what is below the
-	// entry.
-	errPass = errors.New("store: pass over what is below")
-	// errEnough ends a search that has what it may have.
-	errEnough = errors.New("store: enough was found")
-)
+// errEnough ends a search that has what it may have.
+var errEnough = errors.New("store: enough was found")
 
 // look walks the scopes. What matches is handed on at once, or kept for sorting.
 func (f *finder) look() error {
@@ -124,7 +119,7 @@ func (f *finder) look() error {
 	for i, scope := range f.scopes {
 		err := f.s.Walk(f.ctx, scope.Target, scope.Depth, want, 0, func(e Entry) error {
 			if f.q.Skip != nil && len(e.Path) > len(scope.Path) && f.q.Skip(e.Name) {
-				return errPass
+				return ErrSkipBelow
 			}
 			return f.visit(i, e)
 		})

@@ -433,6 +433,17 @@ func TestWalk(t *testing.T) {
 		wantError(t, err, enough)
 		wantEqual(t, "calls", calls, 5)
 	})
+	t.Run("ErrSkipBelow leaves out what is below", func(t *testing.T) {
+		var paths []string
+		must(t, f.Walk(t.Context(), f.at("/"), store.DepthInfinity, store.Want{}, 0, func(e store.Entry) error {
+			paths = append(paths, e.Path.String())
+			if e.Path.Base() == "d" || e.Path.Base() == "c" {
+				return store.ErrSkipBelow
+			}
+			return nil
+		}))
+		wantEqual(t, "paths", strings.Join(paths, " "), "/ /a /b /b/d /b/y /c /z")
+	})
 	t.Run("a cancelled context ends it", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		err := f.Walk(ctx, f.at("/"), store.DepthInfinity, store.Want{}, 0, func(store.Entry) error { cancel(); return nil })

@@ -83,10 +83,14 @@ func (s *Store) Usage(ctx context.Context, ws lockns.Workspace) (u Usage, err er
 	return u, err
 }
 
+// ErrSkipBelow, returned by the function of a Walk, is no failure: see there.
+var ErrSkipBelow = errors.New("store: leave out what is below")
+
 // Walk calls fn for the resource at target and, by depth, for its members or
 // for everything below it, parents before members. It counts first: with more
 // than limit entries (limit > 0) it returns ErrTooMany before the first call.
-// An error of fn ends the walk and is returned.
+// An error of fn ends the walk and is returned; but for a member ErrSkipBelow only
+// leaves out what is below it.
 //
 // An Entry's Path is valid until fn returns. Members are read in pages; what
 // changes meanwhile may or may not be seen. States are those of the locks there
@@ -216,7 +220,7 @@ func (w *walker) members(folder Entry) error {
 // handOn hands on an entry and, if the walk goes there, what is below it.
 func (w *walker) handOn(e Entry) error {
 	if err := w.fn(e); err != nil {
-		if err == errPass {
+		if err == ErrSkipBelow {
 			return nil
 		}
 		return err
