@@ -109,15 +109,15 @@ func planPatch(ops []propOp) (patch store.Patch, outcome patched) {
 func planOp(patch *store.Patch, op propOp) bool {
 	switch {
 	case op.name == lastModified:
-		t, ok := parseUnixTime(elementText(op.xml))
+		t, ok := parseUnixTime(elementText(string(op.xml)))
 		patch.Modified = &t
 		return ok
 	case op.name == checksumsProperty:
-		sums, err := parseChecksumList(innerText(op.xml, 2))
+		sums, err := parseChecksumList(innerText(string(op.xml), 2))
 		patch.Checksums = sums
 		return err == nil && len(sums) > 0
 	case op.name == win32Modified && !op.remove:
-		if t, ok := win32Time(elementText(op.xml)); ok {
+		if t, ok := win32Time(elementText(string(op.xml))); ok {
 			patch.Modified = &t
 		}
 	}

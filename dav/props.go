@@ -228,7 +228,7 @@ var win32Modified = xmlName{win32Space, "Win32LastModifiedTime"}
 // what the resource had until a later change gave it another; then that counts.
 func (pw *propWriter) stored(l *listed, p *store.Property) {
 	if p.Space == win32Modified.space && p.Local == win32Modified.local {
-		if t, ok := win32Time(elementText([]byte(p.XML))); ok && t.Unix() != l.Modified.Unix() {
+		if t, ok := win32Time(elementText(p.XML)); ok && t.Unix() != l.Modified.Unix() {
 			pw.m.textName(win32Modified, l.Modified.UTC().Format(http.TimeFormat))
 			return
 		}

@@ -3,6 +3,7 @@ package dav
 import (
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -50,27 +51,27 @@ func writeDocument(w http.ResponseWriter, status int, root string, fill func(*mu
 
 // elementText is the character data directly inside the root of an element
 // that readProppatch has read, without blanks around it.
-func elementText(xml []byte) string { return innerText(xml, 1) }
+func elementText(xml string) string { return innerText(xml, 1) }
 
 // innerText is elementText as far as some levels of elements, those inside the root
 // set off by blanks.
-func innerText(xml []byte, levels int) string {
-	r, err := newXMLReader(string(xml))
+func innerText(xml string, levels int) string {
+	r, err := newXMLReader(xml)
 	if err != nil {
 		return ""
 	}
 	if _, err := r.root(); err != nil {
 		return ""
 	}
-	text := ""
+	var text strings.Builder
 	for {
 		switch token, err := r.next(); {
 		case err != nil || token == tokenEOF:
-			return trimOWS(text)
+			return trimOWS(text.String())
 		case token == tokenText && len(r.open) <= levels:
-			text += r.text
+			text.WriteString(r.text)
 		case token == tokenEnd:
-			text += " "
+			text.WriteByte(' ')
 		}
 	}
 }
