@@ -24,7 +24,7 @@ func (h *Handler) hasBlocked(p store.Path) bool { return slices.ContainsFunc(p, 
 // store's Walk does. What lies under a blocked name, from a time when it was not,
 // is not shown.
 func (q *request) walk(depth int, want store.Want, limit int, fn func(store.Entry) error) error {
-	return q.h.opt.Store.Walk(q.r.Context(), q.target(), depth, want, limit, func(e store.Entry) error {
+	return q.store().Walk(q.r.Context(), q.target(), depth, want, limit, func(e store.Entry) error {
 		if len(e.Path) > len(q.path) && q.h.isBlocked(e.Name) {
 			return store.ErrSkipBelow
 		}

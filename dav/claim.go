@@ -246,7 +246,7 @@ func (q *request) readState(t store.Target) (ifState, error) {
 
 // entry reads one resource with the locks that cover it.
 func (q *request) entry(t store.Target) (entry store.Entry, err error) {
-	err = q.h.opt.Store.Walk(q.r.Context(), t, store.DepthZero, store.Want{Locks: true}, 0, func(e store.Entry) error {
+	err = q.store().Walk(q.r.Context(), t, store.DepthZero, store.Want{Locks: true}, 0, func(e store.Entry) error {
 		entry = e
 		return nil
 	})

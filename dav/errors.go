@@ -155,7 +155,7 @@ func (q *request) holderName(l lockns.Lock) string {
 	if l.Holder == q.principal.UserID {
 		return q.principal.Name
 	}
-	name, err := q.h.opt.Store.UserName(q.r.Context(), l.Holder)
+	name, err := q.store().UserName(q.r.Context(), l.Holder)
 	if err != nil {
 		return "another user" // the lock is what matters
 	}

@@ -16,7 +16,7 @@ import (
 // collection as a short listing for people, since clients take any answer but
 // 200 as a sign that it is not there.
 func (q *request) get(w http.ResponseWriter) error {
-	node, content, err := q.h.opt.Store.Read(q.r.Context(), q.target())
+	node, content, err := q.store().Read(q.r.Context(), q.target())
 	if err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ func (q *request) lock(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	locked, err := q.h.opt.Store.Lock(q.r.Context(), q.target(), q.lockSpec(info), q)
+	locked, err := q.store().Lock(q.r.Context(), q.target(), q.lockSpec(info), q)
 	var conflict *lockns.ConflictError
 	if errors.As(err, &conflict) && len(conflict.Covering) == 0 {
 		q.writeConflict(w, conflict.Below)
@@ -82,7 +82,7 @@ func (q *request) refresh(w http.ResponseWriter) error {
 	if token == "" {
 		return badRequest("a lock refresh needs a lock token in the If header")
 	}
-	locked, err := q.h.opt.Store.RefreshLock(q.r.Context(), q.target(), store.ByToken(token), q.timeout(), q)
+	locked, err := q.store().RefreshLock(q.r.Context(), q.target(), store.ByToken(token), q.timeout(), q)
 	if err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (q *request) unlock(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	if err := q.h.opt.Store.Unlock(q.r.Context(), q.target(), store.ByToken(token), q); err != nil {
+	if err := q.store().Unlock(q.r.Context(), q.target(), store.ByToken(token), q); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)

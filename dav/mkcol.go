@@ -46,7 +46,7 @@ func (q *request) extendedMkcol(w http.ResponseWriter, ops []propOp) error {
 	if len(outcome.blamed) > 0 {
 		patch, claim = store.Patch{}, refusing{q, errBlamed}
 	}
-	_, err := q.h.opt.Store.Mkdir(q.r.Context(), q.target(), patch, claim)
+	_, err := q.store().Mkdir(q.r.Context(), q.target(), patch, claim)
 	blamed, ok := q.blame(ops, err)
 	switch {
 	case err == nil:

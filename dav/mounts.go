@@ -97,7 +97,7 @@ func (q *request) teamMounts() ([]*mount, error) {
 	if !q.hasTeams() {
 		return nil, nil
 	}
-	all, err := q.h.opt.Store.Memberships(q.r.Context(), q.principal.UserID)
+	all, err := q.store().Memberships(q.r.Context(), q.principal.UserID)
 	if err != nil {
 		return nil, fmt.Errorf("read teams: %w", err)
 	}
@@ -114,7 +114,7 @@ func (q *request) teamMount(name, segment string) (*mount, error) {
 	if m, ok := q.teams[name]; ok {
 		return m, nil
 	}
-	membership, err := q.h.opt.Store.Membership(q.r.Context(), q.principal.UserID, name)
+	membership, err := q.store().Membership(q.r.Context(), q.principal.UserID, name)
 	var m *mount
 	switch {
 	case err == nil:
@@ -140,7 +140,7 @@ func (q *request) newMount(prefix, name string, ws lockns.Workspace) *mount {
 	m := &mount{prefix: q.external() + prefix, name: name, workspace: ws}
 	m.place = sync.OnceValue(func() lockns.Place {
 		// Where this fails, locks are shown less exactly. They are what matters.
-		root, _ := q.h.opt.Store.Stat(q.r.Context(), location{mount: m}.target())
+		root, _ := q.store().Stat(q.r.Context(), location{mount: m}.target())
 		return root.Place
 	})
 	return m

@@ -108,7 +108,7 @@ func (pw *propWriter) readUsage() (err error) {
 	if pw.ask.kind != propfindNames && !pw.asksFor("quota-available-bytes") && !pw.asksFor("quota-used-bytes") {
 		return nil
 	}
-	if pw.usage, err = pw.q.h.opt.Store.Usage(pw.q.r.Context(), pw.q.workspace); err != nil {
+	if pw.usage, err = pw.q.store().Usage(pw.q.r.Context(), pw.q.workspace); err != nil {
 		return fmt.Errorf("read usage: %w", err)
 	}
 	return nil

@@ -47,14 +47,14 @@ func (q *request) proppatch(w http.ResponseWriter) error {
 // patch changes properties. Checksums that the patch names and that nobody has
 // verified yet are computed first, once it is known that nothing else refuses it.
 func (q *request) patch(p store.Patch) (store.Node, error) {
-	node, err := q.h.opt.Store.PatchProps(q.r.Context(), q.target(), p, q)
+	node, err := q.store().PatchProps(q.r.Context(), q.target(), p, q)
 	if !errors.Is(err, store.ErrChecksum) || node.IsFolder() {
 		return node, err
 	}
-	if _, err := q.h.opt.Store.Checksums(q.r.Context(), q.target(), algorithms(p.Checksums)...); err != nil {
+	if _, err := q.store().Checksums(q.r.Context(), q.target(), algorithms(p.Checksums)...); err != nil {
 		return node, err
 	}
-	return q.h.opt.Store.PatchProps(q.r.Context(), q.target(), p, q)
+	return q.store().PatchProps(q.r.Context(), q.target(), p, q)
 }
 
 // blame finds the properties for which a patch failed. That the user may not

@@ -30,7 +30,7 @@ func (q *request) recalculate(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	sums, err := q.h.opt.Store.Checksums(q.r.Context(), q.target(), algorithm)
+	sums, err := q.store().Checksums(q.r.Context(), q.target(), algorithm)
 	if err != nil {
 		return err
 	}

@@ -152,6 +152,9 @@ func (q *request) ownOrigin(d destination) bool {
 	return q.h.opt.Origin(q.r, "https", d.host)
 }
 
+// store is where the resources are.
+func (q *request) store() *store.Store { return q.h.opt.Store }
+
 // external is the path that goes before those of this server in the client's
 // URLs.
 func (q *request) external() string { return q.h.opt.External(q.r) }
@@ -170,7 +173,7 @@ func (q *request) href(collection bool) string { return q.mount.href(q.path, col
 
 // stat is the resource of the Request-URI.
 func (q *request) stat() (store.Node, error) {
-	return q.h.opt.Store.Stat(q.r.Context(), q.target())
+	return q.store().Stat(q.r.Context(), q.target())
 }
 
 // refuseDepth fails when the Request-URI is a collection and the Depth header

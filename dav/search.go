@@ -69,7 +69,7 @@ func (q *request) scopes(named []searchScope) ([]location, error) {
 		case loc.mount == nil || q.h.hasBlocked(loc.path):
 			return nil, errScope
 		}
-		_, err = q.h.opt.Store.Stat(q.r.Context(), loc.target())
+		_, err = q.store().Stat(q.r.Context(), loc.target())
 		if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrTooDeep) {
 			return nil, errScope
 		}
@@ -122,7 +122,7 @@ func (s *searcher) run() (complete bool, err error) {
 	if s.query.limit == 0 {
 		return true, nil
 	}
-	return s.q.h.opt.Store.Search(s.q.r.Context(), scopes, s.plan(), s.want, func(scope int, e store.Entry) error {
+	return s.q.store().Search(s.q.r.Context(), scopes, s.plan(), s.want, func(scope int, e store.Entry) error {
 		return s.entry(s.listed(scope, e))
 	})
 }

@@ -87,8 +87,6 @@ func (s *session) fail(err error) error {
 	return webdav.NewHTTPError(http.StatusInternalServerError, errors.New("kept by the session"))
 }
 
-func (s *session) store() *store.Store { return s.q.h.opt.Store }
-
 // Open implements webdav.FileSystem with the content that came with the node:
 // headers and bytes are of one version, whatever is written meanwhile.
 func (s *session) Open(context.Context, string) (io.ReadCloser, error) {
@@ -98,7 +96,7 @@ func (s *session) Open(context.Context, string) (io.ReadCloser, error) {
 // Stat implements webdav.FileSystem.
 func (s *session) Stat(ctx context.Context, _ string) (*webdav.FileInfo, error) {
 	if s.node == nil {
-		node, err := s.store().Stat(ctx, s.q.target())
+		node, err := s.q.store().Stat(ctx, s.q.target())
 		if err != nil {
 			return nil, s.fail(err)
 		}
@@ -142,7 +140,7 @@ func fileInfo(n store.Node, href string) webdav.FileInfo {
 // sent as that of an answer without content.
 func (s *session) Create(ctx context.Context, _ string, _ io.ReadCloser, _ *webdav.CreateOptions) (*webdav.FileInfo, bool, error) {
 	f := store.File{Body: s.body, Size: s.body.size, ContentType: s.q.sentType(), Modified: s.q.modified, Checksums: s.body.checksums}
-	node, created, err := s.store().Put(ctx, s.q.target(), f, s.q)
+	node, created, err := s.q.store().Put(ctx, s.q.target(), f, s.q)
 	if err != nil {
 		return nil, false, s.fail(s.body.explain(err))
 	}
@@ -154,7 +152,7 @@ func (s *session) Create(ctx context.Context, _ string, _ io.ReadCloser, _ *webd
 
 // RemoveAll implements webdav.FileSystem.
 func (s *session) RemoveAll(ctx context.Context, _ string, _ *webdav.RemoveAllOptions) error {
-	if err := s.store().Remove(ctx, s.q.target(), s.q); err != nil {
+	if err := s.q.store().Remove(ctx, s.q.target(), s.q); err != nil {
 		return s.fail(err)
 	}
 	return nil
@@ -162,7 +160,7 @@ func (s *session) RemoveAll(ctx context.Context, _ string, _ *webdav.RemoveAllOp
 
 // Mkdir implements webdav.FileSystem.
 func (s *session) Mkdir(ctx context.Context, _ string) error {
-	if _, err := s.store().Mkdir(ctx, s.q.target(), s.q.timePatch(), s.q); err != nil {
+	if _, err := s.q.store().Mkdir(ctx, s.q.target(), s.q.timePatch(), s.q); err != nil {
 		return s.fail(err)
 	}
 	s.q.acceptTime(s.answer)
@@ -172,7 +170,7 @@ func (s *session) Mkdir(ctx context.Context, _ string) error {
 // Copy implements webdav.FileSystem.
 func (s *session) Copy(ctx context.Context, _, _ string, _ *webdav.CopyOptions) (bool, error) {
 	o := store.CopyOptions{Shallow: s.q.depth == depth0, NoOverwrite: !s.q.overwrite, Modified: s.q.modified}
-	created, err := s.store().Copy(ctx, s.q.target(), s.q.dest.target(), o, s.q)
+	created, err := s.q.store().Copy(ctx, s.q.target(), s.q.dest.target(), o, s.q)
 	if err != nil {
 		return false, s.fail(err)
 	}
@@ -183,7 +181,7 @@ func (s *session) Copy(ctx context.Context, _, _ string, _ *webdav.CopyOptions) 
 // Move implements webdav.FileSystem.
 func (s *session) Move(ctx context.Context, _, _ string, _ *webdav.MoveOptions) (bool, error) {
 	o := store.MoveOptions{NoOverwrite: !s.q.overwrite, Modified: s.q.modified}
-	created, err := s.store().Move(ctx, s.q.target(), s.q.dest.target(), o, s.q)
+	created, err := s.q.store().Move(ctx, s.q.target(), s.q.dest.target(), o, s.q)
 	if err != nil {
 		return false, s.fail(err)
 	}

@@ -37,7 +37,7 @@ func (q *request) syncCollection(w http.ResponseWriter, ask syncCollection) erro
 	if err := pw.readUsage(); err != nil {
 		return err
 	}
-	now, more, err := q.h.opt.Store.Changes(q.r.Context(), q.target(), since, pw.want, limit, func(c store.Change) error {
+	now, more, err := q.store().Changes(q.r.Context(), q.target(), since, pw.want, limit, func(c store.Change) error {
 		return pw.change(c, ask.infinite)
 	})
 	if err == nil {
@@ -83,7 +83,7 @@ const syncTokenPrefix = "data:,sync/"
 
 // syncToken is a position as clients see it.
 func (q *request) syncToken(p store.Position) string {
-	b := append([]byte(syncTokenPrefix), q.h.opt.Store.Instance()...)
+	b := append([]byte(syncTokenPrefix), q.store().Instance()...)
 	b = strconv.AppendInt(append(b, '/'), p.Folder, 10)
 	b = strconv.AppendInt(append(b, '/'), p.Change, 10)
 	if p.Listing {
@@ -102,7 +102,7 @@ func (q *request) parseSyncToken(token string) (p store.Position, ok bool) {
 	if token == "" {
 		return p, true
 	}
-	rest, ok := strings.CutPrefix(token, syncTokenPrefix+q.h.opt.Store.Instance()+"/")
+	rest, ok := strings.CutPrefix(token, syncTokenPrefix+q.store().Instance()+"/")
 	parts := strings.Split(rest, "/")
 	if !ok || len(parts) != 2 && len(parts) != 4 {
 		return p, false

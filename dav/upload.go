@@ -299,8 +299,6 @@ func (q *request) finishUpload(w http.ResponseWriter, u *upload) error {
 // errIntoCollection: 405, which PUT gets, would say that the upload has no MOVE.
 var errIntoCollection = errStatus(http.StatusConflict, "the destination is a collection")
 
-func (q *request) store() *store.Store { return q.h.opt.Store }
-
 // answerChange answers a change that has no more to say.
 func answerChange(w http.ResponseWriter, status int) {
 	h := w.Header()
