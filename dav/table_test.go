@@ -302,6 +302,9 @@ func (r row) keepSyncToken(a answer, name string) error {
 }
 
 func (r row) match(text, pattern string, want bool) error {
+	if hexDigits.MatchString(pattern) {
+		return fmt.Errorf("match %q: a UUID can have these digits in it; say what stands around them", pattern)
+	}
 	for name, value := range r.vars {
 		pattern = strings.ReplaceAll(pattern, "${"+name+"}", regexp.QuoteMeta(value))
 	}
@@ -324,6 +327,9 @@ func (r row) expand(s string) string {
 		return v
 	})
 }
+
+// hexDigits are patterns that the random names in an answer match by chance.
+var hexDigits = regexp.MustCompile(`^[0-9a-f-]{1,8}$`)
 
 var variable = regexp.MustCompile(`\$[A-Z][A-Z0-9]*`)
 
