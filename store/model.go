@@ -27,7 +27,18 @@ type Target struct {
 	// is by now; 0 is the workspace root. Nothing outside it can be named, and
 	// it cannot be removed, moved or replaced through a Target.
 	Base int64
-	Path Path
+	// Start is the resource at or below Base that Path starts at instead, known
+	// by its id, wherever it is by now. The zero Root is Base itself. A workspace
+	// root is known by the id of its folder too. What is not there, or not below
+	// Base, is ErrNotFound, whatever the path. A destination of Copy and Move has a
+	// path, with the name that the resource is to get.
+	Start lockns.Root
+	Path  Path
+}
+
+// ByID is the target of a resource known by id. See Store.WorkspaceOf.
+func ByID(ws lockns.Workspace, id lockns.Root) Target {
+	return Target{Workspace: ws, Start: id}
 }
 
 // Node is a file or folder as one transaction saw it.

@@ -51,7 +51,7 @@ func (t *tx) move(from, to Target, o MoveOptions, c Claim) (created bool, err er
 	if err != nil {
 		return false, err
 	}
-	if from.Path.IsRoot() {
+	if src.isBase() {
 		return false, ErrRoot
 	}
 	renamed := sameNode(src.node, dst.node)

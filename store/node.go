@@ -13,7 +13,7 @@ type spot struct {
 	*space
 	target Target
 	base   lockns.Place // of target.Base, or of the workspace root
-	above  Path         // the names from the workspace root down to target.Base
+	above  Path         // the names from the workspace root down to where target.Path starts
 	// parent is the place of the folder the resource is in, or would be in;
 	// without an id when the path is the root or a folder above is missing.
 	parent   lockns.Place
@@ -34,6 +34,15 @@ func (sp *spot) place() lockns.Place {
 		return sp.parent.Unmapped()
 	}
 	return lockns.Place{}
+}
+
+// name is the name that the target gives a resource: the last of its path, or,
+// where it has none, that of what is there.
+func (sp *spot) name() string {
+	if sp.target.Path.IsRoot() && sp.node != nil {
+		return sp.node.Name
+	}
+	return sp.target.Path.Base()
 }
 
 // path is where the spot is below the workspace root.
@@ -60,17 +69,29 @@ func (t *tx) find(target Target) (*spot, error) {
 		if base, err = t.folder(space, target.Base); err != nil {
 			return nil, err
 		}
-		sp.above = base.path
 	}
 	sp.base = base.place
+	if target.Start.Kind == lockns.FileRoot {
+		return sp, t.findFile(sp, target)
+	}
+	start := base
+	if target.Start != (lockns.Root{}) {
+		if start, err = t.startFolder(sp, target.Start); err != nil {
+			return nil, err
+		}
+	}
+	sp.above = start.path
 	if len(sp.above)+len(target.Path) > MaxLevels {
 		return nil, ErrTooDeep
 	}
 	if target.Path.IsRoot() {
-		sp.node, err = t.folderNode(space, base)
+		if start.id != base.id {
+			sp.parent, sp.parentID = start.above, start.parent
+		}
+		sp.node, err = t.folderNode(space, start)
 		return sp, err
 	}
-	place, id, err := t.descend(base, target.Path.Parent())
+	place, id, err := t.descend(start, target.Path.Parent())
 	if err != nil || id == 0 {
 		return sp, err
 	}
@@ -79,12 +100,77 @@ func (t *tx) find(target Target) (*spot, error) {
 	return sp, err
 }
 
+// startFolder finds a folder by id, at or below the base of a spot.
+func (t *tx) startFolder(sp *spot, id lockns.Root) (folder, error) {
+	if id.Kind == lockns.WorkspaceRoot {
+		id.ID = sp.root
+	}
+	f, err := t.folder(sp.space, id.ID)
+	if err == nil && !sp.base.Holds(f.place) {
+		err = ErrNotFound
+	}
+	return f, err
+}
+
+const selectFile = `SELECT f.folder_id, ` + fileColumns + ` FROM files f WHERE f.id = ?`
+
+// findFile resolves a target that starts at a file. Nothing is below one.
+func (t *tx) findFile(sp *spot, target Target) error {
+	var parent int64
+	var row nodeRow
+	found, err := t.row(selectFile, []any{target.Start.ID}, append([]any{&parent}, row.dest()...)...)
+	if err != nil {
+		return err
+	}
+	if !found {
+		return ErrNotFound
+	}
+	f, err := t.startFolder(sp, lockns.Root{Kind: lockns.FolderRoot, ID: parent})
+	if err != nil {
+		return err
+	}
+	sp.above = f.path.Join(row.name)
+	if target.Path.IsRoot() {
+		n := row.node(sp.id, f.place, f.id)
+		sp.parent, sp.parentID, sp.node = f.place, f.id, &n
+	}
+	return nil
+}
+
+// isBase reports whether the target is the base of its own, or the workspace
+// root: what stays where it is.
+func (sp *spot) isBase() bool { return sp.node != nil && sp.node.Place == sp.base }
+
+// WorkspaceOf is the workspace of a file, or of a folder's row, known by id:
+// ErrNotFound when there is no such row. One that was removed and is not purged
+// yet still has it; no Target finds it there. Who may know of it is for the caller
+// to decide.
+func (s *Store) WorkspaceOf(ctx context.Context, id lockns.Root) (ws lockns.Workspace, err error) {
+	query := `SELECT namespace_id FROM folders WHERE id = ?`
+	if id.Kind == lockns.FileRoot {
+		query = `SELECT namespace_id FROM files WHERE id = ?`
+	}
+	err = s.snapshot(ctx, func(t *tx) error {
+		var namespace int64
+		found, err := t.row(query, []any{id.ID}, &namespace)
+		if err == nil && !found {
+			err = ErrNotFound
+		}
+		if err == nil {
+			ws, err = t.workspaceOf(namespace)
+		}
+		return err
+	})
+	return ws, err
+}
+
 // joinLevels is how many levels one statement descends.
 const joinLevels = 16
 
 // folder is a folder found by id: where it is, and the names that lead to it.
 type folder struct {
 	place  lockns.Place
+	above  lockns.Place // of the folder it is in; zero for the workspace root
 	id     int64
 	parent int64 // 0 for the workspace root
 	path   Path
@@ -110,7 +196,7 @@ func (t *tx) folder(space *space, id int64) (folder, error) {
 		case f.id == space.root:
 			f.place = space.rootPlace()
 		case f.place.Root.Kind != "":
-			f.place = f.place.Folder(f.id)
+			f.above, f.place = f.place, f.place.Folder(f.id)
 			f.path = append(f.path, name)
 		}
 		return nil

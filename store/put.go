@@ -102,7 +102,7 @@ func (t *tx) admitContent(sp *spot, size int64, c Claim) (room int64, err error)
 // putFile writes the rows of a file's new content, which f says the rest of.
 func (t *tx) putFile(sp *spot, b *body, f File) (Node, error) {
 	n := Node{
-		Name: sp.target.Path.Base(), Size: b.object.Size, ContentType: f.ContentType,
+		Name: sp.name(), Size: b.object.Size, ContentType: f.ContentType,
 		ETag: etag(uuid.NewString()), Created: t.now, Modified: t.orNow(f.Modified), namespace: sp.id, parent: sp.parentID,
 	}
 	if sp.node != nil {

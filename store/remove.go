@@ -18,7 +18,7 @@ func (s *Store) Remove(ctx context.Context, target Target, c Claim) error {
 		if err != nil {
 			return err
 		}
-		if target.Path.IsRoot() {
+		if sp.isBase() {
 			return ErrRoot
 		}
 		if _, err := t.permit(c, sp.membership(), sp.deep()); err != nil {
