@@ -180,7 +180,7 @@ func TestTwoProcessesMigrate(t *testing.T) {
 			waitsForMigration(t)
 			c.end(first)
 			must(t, <-second)
-			wantEqual(t, "versions", strings.Join(d.do(`SELECT version_id FROM goose_db_version ORDER BY id`), " "), "0 1 2 3 4 5")
+			wantEqual(t, "versions", strings.Join(d.do(`SELECT version_id FROM goose_db_version ORDER BY id`), " "), "0 1 2 3 4 5 6")
 			wantSlice(t, "locks", d.do(`SELECT count(*) FROM resource_locks`), []string{"8"})
 		})
 	}
@@ -213,6 +213,6 @@ func TestTwoProcessesMigrate(t *testing.T) {
 		for range many {
 			must(t, <-results)
 		}
-		wantEqual(t, "versions", strings.Join(d.do(`SELECT version_id FROM goose_db_version ORDER BY id`), " "), "0 1 2 3 4 5")
+		wantEqual(t, "versions", strings.Join(d.do(`SELECT version_id FROM goose_db_version ORDER BY id`), " "), "0 1 2 3 4 5 6")
 	})
 }

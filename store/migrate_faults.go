@@ -294,3 +294,8 @@ func (m *migration) sameNames(kind string, key func(string) string) error {
 	})
 	return errors.Join(err, found.err())
 }
+
+// checkSidecarDown refuses while there is what can be restored. Sessions only end.
+func checkSidecarDown(m *migration) error {
+	return m.refuse(`SELECT 'trash ' || id || ' (' || from_path || ') could no longer be restored' FROM trash`)
+}

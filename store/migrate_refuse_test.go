@@ -186,8 +186,8 @@ func TestBadDownData(t *testing.T) {
 	})
 	t.Run("a database of a newer program is left alone", func(t *testing.T) {
 		d := filled(t, 4)
-		d.do(`INSERT INTO goose_db_version (version_id, is_applied) VALUES (6, 1)`)
-		d.refuses(true, "the database is of version 6, this program needs 5")
+		d.do(`INSERT INTO goose_db_version (version_id, is_applied) VALUES (7, 1)`)
+		d.refuses(true, "the database is of version 7, this program needs 6")
 		d.refuses(false, "version")
 	})
 }

@@ -18,6 +18,7 @@ var steps = []struct {
 	{"content, properties, accounts", step{checkContent, upContent}, step{checkContentDown, downContent}},
 	{"teams, app passwords, versions, named locks, audit", step{checkTeams, upTeams}, step{checkTeamsDown, downTeams}},
 	{"changes, checksums, digest, uploads", step{nothing, upClients}, step{checkClientsDown, downClients}},
+	{"sessions, trash, orders of lists", step{nothing, upSidecar}, step{checkSidecarDown, downSidecar}},
 }
 
 func nothing(*migration) error { return nil }
@@ -83,6 +84,9 @@ func downTeams(m *migration) error { return m.run("down") }
 
 func upClients(m *migration) error   { return m.run("up") }
 func downClients(m *migration) error { return m.run("down") }
+
+func upSidecar(m *migration) error   { return m.run("up") }
+func downSidecar(m *migration) error { return m.run("down") }
 
 // fillKeys fills in name_key, which SQL cannot compute. Rows are read in pages:
 // they are changed between them.

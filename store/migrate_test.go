@@ -48,7 +48,7 @@ func (d *database) up() {
 	d.t.Helper()
 	version, err := store.Migrate(context.Background(), d.url(), true)
 	must(d.t, err)
-	wantEqual(d.t, "version", version, 5)
+	wantEqual(d.t, "version", version, 6)
 }
 
 func (d *database) down() (int64, error) {
@@ -157,7 +157,7 @@ func TestUpDownUp(t *testing.T) {
 			t.Errorf("migration %+v", m)
 		}
 	}
-	wantEqual(t, "migrations", len(all), 5)
+	wantEqual(t, "migrations", len(all), 6)
 }
 
 // TestRoundTrip: what the v0 model can hold goes up, back and up again without

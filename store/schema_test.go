@@ -50,13 +50,13 @@ func TestKeepSchema(t *testing.T) {
 		if refused == nil {
 			t.Fatal("it was opened")
 		}
-		wantEqual(t, "refused", *refused, store.SchemaError{Version: version, Needs: 5})
+		wantEqual(t, "refused", *refused, store.SchemaError{Version: version, Needs: 6})
 		if d.bytes() != before {
 			t.Error("the database has changed")
 		}
 	}
 	t.Run("one of this version is opened", func(t *testing.T) {
-		if refused := filled(t, 5).keepSchema(); refused != nil {
+		if refused := filled(t, 6).keepSchema(); refused != nil {
 			t.Error(refused)
 		}
 	})
@@ -66,10 +66,10 @@ func TestKeepSchema(t *testing.T) {
 		left(t, d, 3)
 	})
 	t.Run("a newer one is left alone", func(t *testing.T) {
-		d := filled(t, 5)
-		d.do(`INSERT INTO goose_db_version (version_id, is_applied) VALUES (6, 1)`)
+		d := filled(t, 6)
+		d.do(`INSERT INTO goose_db_version (version_id, is_applied) VALUES (7, 1)`)
 		must(t, d.db.Close())
-		left(t, d, 6)
+		left(t, d, 7)
 	})
 	t.Run("the log that a crash left is left too", func(t *testing.T) {
 		d, crashed := filled(t, 3), newDatabase(t)

@@ -30,7 +30,7 @@ CREATE TABLE audit_log (
     workspace_id   INTEGER NULL,
     subject        TEXT NOT NULL,
     detail         TEXT NOT NULL
-) STRICT;
+, resource_kind TEXT NULL, resource_id INTEGER NULL, lock_id INTEGER NULL) STRICT;
 
 CREATE INDEX audit_log_actor ON audit_log (actor, at);
 
@@ -102,7 +102,11 @@ CREATE TABLE files (
 
 CREATE INDEX files_blob ON files (blob_id);
 
+CREATE INDEX files_modified ON files (folder_id, modified_at, id);
+
 CREATE UNIQUE INDEX files_name ON files (folder_id, name_key);
+
+CREATE INDEX files_size ON files (folder_id, size, id);
 
 CREATE TABLE folders (
     id           INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -118,6 +122,8 @@ CREATE TABLE folders (
 ) STRICT;
 
 CREATE INDEX folders_detached ON folders (detached_at) WHERE detached_at IS NOT NULL;
+
+CREATE INDEX folders_modified ON folders (parent_id, modified_at, id) WHERE parent_id IS NOT NULL;
 
 CREATE UNIQUE INDEX folders_name ON folders (parent_id, name_key);
 
@@ -193,6 +199,8 @@ CREATE TABLE resource_locks (
 
 CREATE INDEX resource_locks_ancestry ON resource_locks (namespace_id, ancestry);
 
+CREATE INDEX resource_locks_end ON resource_locks (timeout_at, id);
+
 CREATE INDEX resource_locks_file ON resource_locks (namespace_id, root_kind, root_file_id);
 
 CREATE INDEX resource_locks_file_key ON resource_locks (root_file_id) WHERE root_file_id IS NOT NULL;
@@ -212,6 +220,22 @@ CREATE INDEX resource_locks_other ON resource_locks (origin, id) WHERE origin <>
 CREATE INDEX resource_locks_path ON resource_locks (namespace_id, lockroot_path);
 
 CREATE INDEX resource_locks_timeout ON resource_locks (namespace_id, timeout_at);
+
+CREATE TABLE sessions (
+    id           INTEGER PRIMARY KEY AUTOINCREMENT,
+    user_id      INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+    token_hash   TEXT NOT NULL UNIQUE,
+    auth_version INTEGER NOT NULL,
+    agent        TEXT NOT NULL,
+    address      TEXT NOT NULL,
+    created_at   INTEGER NOT NULL,
+    last_used_at INTEGER NOT NULL,
+    expires_at   INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX sessions_expires ON sessions (expires_at);
+
+CREATE INDEX sessions_user ON sessions (user_id, id);
 
 CREATE TABLE storage_usage (
     namespace_id INTEGER PRIMARY KEY REFERENCES resource_lock_namespaces (id) ON DELETE CASCADE,
@@ -237,6 +261,21 @@ CREATE TABLE teams (
 ) STRICT;
 
 CREATE UNIQUE INDEX teams_name ON teams (name_key);
+
+CREATE TABLE trash (
+    id             INTEGER PRIMARY KEY AUTOINCREMENT,
+    namespace_id   INTEGER NOT NULL REFERENCES resource_lock_namespaces (id) ON DELETE CASCADE,
+    folder_id      INTEGER NOT NULL UNIQUE REFERENCES folders (id) ON DELETE CASCADE,
+    name           TEXT NOT NULL,
+    is_folder      INTEGER NOT NULL CHECK (is_folder IN (0, 1)),
+    size           INTEGER NOT NULL CHECK (size >= 0),
+    from_folder_id INTEGER NOT NULL,
+    from_path      TEXT NOT NULL,
+    removed_by     TEXT NOT NULL,
+    removed_at     INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX trash_listed ON trash (namespace_id, id);
 
 CREATE TABLE upload_chunks (
     id         INTEGER PRIMARY KEY AUTOINCREMENT,

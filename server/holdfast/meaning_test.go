@@ -109,7 +109,7 @@ func TestOnlyServersMigrate(t *testing.T) {
 	}
 	b.older(3)
 	before := b.database()
-	const says = "the database is of version 3, this program needs 5: run holdfast migrate up, or start the server"
+	const says = "the database is of version 3, this program needs 6: run holdfast migrate up, or start the server"
 	for _, c := range []string{
 		"user list", "user set alice --name x", "user disable alice", "user remove alice", "team list", "team add crew",
 		"account list", "account add alice k", "locks list", "locks set / --user alice", "locks expire", "check",
@@ -125,8 +125,8 @@ func TestOnlyServersMigrate(t *testing.T) {
 	b.ok("secret\n", "user", "add", "alice")
 	b.wants("locks", table(b.ok("", "locks", "list")), "")
 
-	b.sql(`INSERT INTO goose_db_version (version_id, is_applied) VALUES (6, 1)`)
-	b.refused(1, "the database is of version 6, this program needs 5\n", "user", "list")
+	b.sql(`INSERT INTO goose_db_version (version_id, is_applied) VALUES (7, 1)`)
+	b.refused(1, "the database is of version 7, this program needs 6\n", "user", "list")
 }
 
 // hostile turns text around and has the control character that begins commands
