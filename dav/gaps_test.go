@@ -113,7 +113,7 @@ func proppatchObeys(t *testing.T, r row) {
 	r.run(t, "PROPPATCH ^/teams/$X/d/f "+set+" => "+failed+" ;; PROPPATCH ^/teams/$X/d "+set+" => "+failed)
 	r.run(t, "bob@PROPPATCH ^/teams/$X/d/f "+set+" {If: ($T)} => "+failed)
 	r.run(t, "PROPPATCH ^/teams/$X/d/f "+set+" {If: </teams/$X/d/f> (Not $T)} => 412 ;; PROPPATCH ^/teams/$X/d/f "+set+" {If: ($T)} {If-Match: \"no\"} => 412")
-	r.run(t, "PROPFIND ^/teams/$X/d/f prop=`<x:a xmlns:x=\"urn:x\"/>` => 207 `404` !`200 OK` ;; PROPPATCH ^/teams/$X/d/f "+set+" {If: ($T)} => 207 `200 OK` ;; UNLOCK ^/teams/$X/d {Lock-Token: $T} => 204")
+	r.run(t, "PROPFIND ^/teams/$X/d/f prop=`<x:a xmlns:x=\"urn:x\"/>` => 207 ` 404 ` !`200 OK` ;; PROPPATCH ^/teams/$X/d/f "+set+" {If: ($T)} => 207 `200 OK` ;; UNLOCK ^/teams/$X/d {Lock-Token: $T} => 204")
 	r.hold(t, "X/d/f", lockns.Product, r.bob)
 	r.run(t, "PROPPATCH ^/teams/$X/d/f "+set+" => "+failed+" ;; PROPPATCH ^/teams/$X/d "+set+" => 207 ;; bob@PROPPATCH ^/teams/$X/d/f "+set+" => 207 `200 OK`")
 	r.run(t, "ROLE X viewer ;; bob@PROPPATCH ^/teams/$X/d/f "+set+" => 403 ;; PROPPATCH ^/teams/$X/d/f "+set+" => 207")
