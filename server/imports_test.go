@@ -30,7 +30,8 @@ var layers = map[string][]string{
 	"store":                  {"lockns", "lockns/cache", "blob", "migrations"}, // the one owner of transactions
 	"dav":                    {"store", "lockns"},                              // grammar and answers; could not open a transaction if it tried
 	"server/auth":            {"store"},                                        // looks users up
-	"server":                 {"dav", "store", "lockns", "lockns/cache", "blob", "server/auth"},
+	"server/rest":            {"store", "lockns", "server/auth"},               // a door like dav, and apart from it
+	"server":                 {"dav", "store", "lockns", "lockns/cache", "blob", "server/auth", "server/rest"},
 	"server/holdfast":        {"server", "server/auth", "store", "lockns"},
 	"litmus":                 {"server", "server/auth"}, // starts the real thing, sees what any client sees
 }
@@ -54,6 +55,7 @@ var banned = []struct {
 	{"dav", "github.com/gorilla/mux", "dav is mounted by others"},
 	{"server", "database/sql", "there is one owner of transactions"},
 	{"server/auth", "database/sql", "there is one owner of transactions"},
+	{"server/rest", "database/sql", "there is one owner of transactions"},
 	{"server/holdfast", "database/sql", "there is one owner of transactions"},
 	{"litmus", "database/sql", "suites see what clients see"},
 }
@@ -61,20 +63,21 @@ var banned = []struct {
 // outside says which packages may import a third-party module: each has one
 // home, so that it can be replaced there.
 var outside = map[string][]string{
-	"github.com/alecthomas/kong":    {"server/holdfast"},
-	"github.com/emersion/go-webdav": {"dav"},
-	"github.com/google/uuid":        {"store", "blob", "blob/blobtest"},
-	"github.com/gorilla/mux":        {"server"},
-	"github.com/minio/minio-go/v7":  {"blob"},
-	"github.com/patrickmn/go-cache": {"server/auth", "lockns/cache"},
-	"github.com/pressly/goose/v3":   {"store"},
-	"github.com/redis/go-redis/v9":  {"lockns/cache"},
-	"golang.org/x/crypto":           {"server/auth"},
-	"golang.org/x/sync":             {"server/auth"},
-	"golang.org/x/sys":              {"blob", "store"},
-	"golang.org/x/term":             {"server/holdfast"},
-	"golang.org/x/text":             {"store", "dav", "server/auth"},
-	"modernc.org/sqlite":            {"store"},
+	"github.com/alecthomas/kong":       {"server/holdfast"},
+	"github.com/danielgtaylor/huma/v2": {"server/rest"},
+	"github.com/emersion/go-webdav":    {"dav"},
+	"github.com/google/uuid":           {"store", "blob", "blob/blobtest"},
+	"github.com/gorilla/mux":           {"server", "server/rest"},
+	"github.com/minio/minio-go/v7":     {"blob"},
+	"github.com/patrickmn/go-cache":    {"server/auth", "lockns/cache"},
+	"github.com/pressly/goose/v3":      {"store"},
+	"github.com/redis/go-redis/v9":     {"lockns/cache"},
+	"golang.org/x/crypto":              {"server/auth"},
+	"golang.org/x/sync":                {"server/auth"},
+	"golang.org/x/sys":                 {"blob", "store"},
+	"golang.org/x/term":                {"server/holdfast"},
+	"golang.org/x/text":                {"store", "dav", "server/auth"},
+	"modernc.org/sqlite":               {"store"},
 }
 
 // goPackage is the part of `go list -json` that the graph needs: imports of

@@ -38,13 +38,18 @@ func (s *Server) admit(next door, identify func(*http.Request) (dav.Principal, e
 			s.refuseLogin(w, r, err)
 			return
 		}
-		if w, ok := w.(*response); ok {
-			w.user = who.Name
-		}
+		identified(w, who.Name)
 		w, end := compressing(w, r)
 		next(w, r, who)
 		end()
 	})
+}
+
+// identified notes for the access line who sends a request.
+func identified(w http.ResponseWriter, user string) {
+	if w, ok := w.(*response); ok {
+		w.user = user
+	}
 }
 
 func (s *Server) authenticate(r *http.Request) (dav.Principal, error) {

@@ -6,12 +6,14 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/gorilla/mux"
 
 	"holdfast/dav"
+	"holdfast/server/rest"
 	"holdfast/store"
 )
 
@@ -41,6 +43,7 @@ func (s *Server) routes() http.Handler {
 	router.MatcherFunc(when(s.dav.Serves)).Handler(s.loginOrAnonymous(s.dav.Serve))
 	router.MatcherFunc(when(s.dav.ServesTeams)).Handler(s.login(s.dav.Serve))
 	router.MatcherFunc(when(s.dav.ServesRemote)).Handler(s.loginOrAnonymous(s.dav.Serve))
+	router.MatcherFunc(when(isAPI)).Handler(s.api)
 	router.Path("/").Handler(s.loginOrAnonymous(s.root))
 	router.PathPrefix("/principals/").Handler(s.login(s.dav.ServePrincipal))
 	router.Path("/healthz").HandlerFunc(s.healthz)
@@ -62,6 +65,11 @@ func (s *Server) routes() http.Handler {
 // when is a route for the requests that a door says are its own.
 func when(serves func(*http.Request) bool) mux.MatcherFunc {
 	return func(r *http.Request, _ *mux.RouteMatch) bool { return serves(r) }
+}
+
+// isAPI reports whether a request is for the API, which has its own login.
+func isAPI(r *http.Request) bool {
+	return r.URL.Path == rest.Prefix || strings.HasPrefix(r.URL.Path, rest.Prefix+"/")
 }
 
 // root is a page to a browser and the collection of the caller's mounts to a

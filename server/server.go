@@ -15,6 +15,7 @@ import (
 
 	"holdfast/dav"
 	"holdfast/server/auth"
+	"holdfast/server/rest"
 	"holdfast/store"
 )
 
@@ -36,6 +37,7 @@ type Server struct {
 	log       *slog.Logger
 	store     *store.Store
 	dav       *dav.Handler
+	api       *rest.API
 	auth      *auth.Authenticator
 	origins   origins
 	named     []string      // origins whose pages may use the server
@@ -111,6 +113,20 @@ func (s *Server) assemble() {
 		BlockedNames:  s.cfg.BlockedNames,
 		Origin:        s.origins.knows,
 		External:      s.origins.external,
+	})
+	s.api = rest.New(rest.Options{
+		Store:        s.store,
+		Auth:         s.auth,
+		Log:          s.log,
+		Address:      s.origins.client,
+		Known:        s.origins.knows,
+		External:     s.origins.external,
+		Secure:       func(r *http.Request) bool { return s.origins.of(r).scheme == "https" },
+		Origins:      s.named,
+		Identified:   identified,
+		BlockedNames: s.cfg.BlockedNames,
+		LockMax:      time.Duration(s.cfg.LockMax),
+		MaxBody:      int64(s.cfg.MaxBody),
 	})
 	s.http = &http.Server{
 		Handler:                      s.handler(s.routes()),

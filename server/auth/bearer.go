@@ -2,6 +2,9 @@ package auth
 
 import (
 	"context"
+	"net/http"
+	"net/netip"
+	"slices"
 	"strings"
 )
 
@@ -20,4 +23,19 @@ func (a *Authenticator) byToken(ctx context.Context, token string) (Login, error
 	}
 	a.noteUse(ctx, *in.Account)
 	return in, nil
+}
+
+// AuthenticateAPI is Authenticate for the API, whose programs may send an app
+// password as a bearer token whatever schemes are served. Digest is not for them.
+//
+// Errors: those of Authenticate.
+func (a *Authenticator) AuthenticateAPI(r *http.Request, from netip.Addr) (Login, error) {
+	scheme, rest := credentials(r.Header)
+	switch {
+	case scheme == string(Bearer):
+		return a.byToken(r.Context(), rest)
+	case scheme == string(Basic) && slices.Contains(a.schemes, Basic):
+		return a.byPassword(r.Context(), rest, from)
+	}
+	return Login{}, ErrCredentials
 }

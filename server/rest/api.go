@@ -1,0 +1,213 @@
+package rest
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humamux"
+	"github.com/gorilla/mux"
+
+	"holdfast/server/auth"
+	"holdfast/store"
+)
+
+// Prefix is the path that all operations are below.
+const Prefix = "/api/v1"
+
+// Options configure an API.
+type Options struct {
+	Store *store.Store
+	Auth  *auth.Authenticator
+	Log   *slog.Logger
+	// Address is the client's address, for the brake and the audit log.
+	Address func(*http.Request) netip.Addr
+	// Known reports whether scheme and host are an origin of this server, as the
+	// request sees it.
+	Known func(r *http.Request, scheme, host string) bool
+	// External is the path that a proxy strips of a request's URL.
+	External func(*http.Request) string
+	// Secure reports whether the client speaks HTTPS, as far as the request tells.
+	Secure func(*http.Request) bool
+	// Origins are those of other servers' pages that may use the API (--cors-origin).
+	Origins []string
+	// Identified is told who sends a request, for the access line.
+	Identified func(w http.ResponseWriter, user string)
+	// BlockedNames can be neither seen nor made.
+	BlockedNames []string
+	// LockMax is the longest time of a lock that has an end.
+	LockMax time.Duration
+	// MaxBody is how many bytes a file may have that is sent at once; 0 is no limit.
+	MaxBody int64
+}
+
+// API serves everything below Prefix. Its methods may be called concurrently.
+type API struct {
+	o       Options
+	log     *slog.Logger
+	huma    huma.API
+	handler http.Handler
+}
+
+// New makes an API.
+func New(o Options) *API {
+	a := &API{o: o, log: o.Log}
+	router := mux.NewRouter().SkipClean(true)
+	router.NotFoundHandler = a.refuse(problem(http.StatusNotFound, "not_found", "the API has nothing there; see "+Prefix+"/openapi.json"))
+	router.MethodNotAllowedHandler = a.refuse(problem(http.StatusMethodNotAllowed, "method.not_allowed", "the API has no such method there; see "+Prefix+"/openapi.json"))
+	config := huma.DefaultConfig("Holdfast", "1")
+	config.Info.Description = "Files, their locks, and who may use them, beside WebDAV."
+	config.Servers = []*huma.Server{{URL: Prefix}}
+	config.DocsPath, config.SchemasPath, config.CreateHooks = "", "", nil
+	config.RejectUnknownQueryParameters = true
+	config.Components.SecuritySchemes = securitySchemes
+	a.huma = humamux.New(router.PathPrefix(Prefix).Subrouter(), config)
+	a.huma.UseMiddleware(a.identify)
+	for _, register := range registrations {
+		register(a)
+	}
+	a.handler = a.sameOrigin(noStore(router))
+	return a
+}
+
+// registrations are the groups of operations.
+var registrations = []func(*API){
+	(*API).registerSessions,
+}
+
+// ServeHTTP implements http.Handler.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.handler.ServeHTTP(w, r) }
+
+// OpenAPI is the document that describes the operations.
+func (a *API) OpenAPI() *huma.OpenAPI { return a.huma.OpenAPI() }
+
+// noStore keeps answers out of caches: they say what this caller may see now.
+func noStore(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "no-store")
+		next.ServeHTTP(w, r)
+	})
+}
+
+// sameOrigin refuses what a page of another origin makes a browser send, unless it
+// could change nothing.
+func (a *API) sameOrigin(next http.Handler) http.Handler {
+	guard := http.NewCrossOriginProtection()
+	for _, origin := range a.o.Origins {
+		if err := guard.AddTrustedOrigin(origin); err != nil {
+			a.log.Warn("pages of an origin cannot use the API", "origin", origin, "err", err)
+		}
+	}
+	guard.SetDenyHandler(a.refuse(problem(http.StatusForbidden, "request.cross_origin", "a page of another origin may not do this")))
+	return guard.Handler(next)
+}
+
+// refuse answers everything with one problem.
+func (a *API) refuse(p *Problem) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { a.write(w, r, p) })
+}
+
+// write answers with a problem where no operation is at work.
+func (a *API) write(w http.ResponseWriter, r *http.Request, p *Problem) {
+	ctx := humamux.NewContext(&huma.Operation{}, r, w)
+	for name, values := range p.headers {
+		w.Header()[name] = values
+	}
+	w.Header().Set("Content-Type", p.ContentType(""))
+	ctx.SetStatus(p.Status)
+	if err := a.huma.Marshal(ctx.BodyWriter(), "application/json", p); err != nil {
+		a.log.DebugContext(r.Context(), "problem not written", "err", err)
+	}
+}
+
+var securitySchemes = map[string]*huma.SecurityScheme{
+	"token":   {Type: "http", Scheme: "bearer", Description: "An app password."},
+	"basic":   {Type: "http", Scheme: "basic", Description: "Name and password, where the server takes Basic."},
+	"session": {Type: "apiKey", In: "cookie", Name: sessionCookie, Description: "The session of a browser."},
+}
+
+// call is what the layers below huma know of a request.
+type call struct {
+	who Caller
+	r   *http.Request
+	w   http.ResponseWriter
+	err error // of the login
+}
+
+// callKey is for register alone: operations get the caller as an argument.
+type callKey struct{}
+
+// identify finds out who calls. Whether that is enough is for the operation to
+// say.
+func (a *API) identify(ctx huma.Context, next func(huma.Context)) {
+	c := &call{}
+	c.r, c.w = humamux.Unwrap(ctx)
+	c.who, c.err = a.login(c.r)
+	if c.who.User.ID != 0 && a.o.Identified != nil {
+		a.o.Identified(c.w, c.who.User.Name)
+	}
+	next(huma.WithValue(ctx, callKey{}, c))
+}
+
+// login gives the caller; without any credentials that is nobody and no error.
+func (a *API) login(r *http.Request) (Caller, error) {
+	from := a.o.Address(r)
+	if !auth.Offers(r) {
+		return a.bySession(r, from)
+	}
+	in, err := a.o.Auth.AuthenticateAPI(r, from)
+	return Caller{User: in.User, Account: in.Account, Address: from}, err
+}
+
+var errLogin = auth.ErrCredentials
+
+// raw is the request below an operation that streams.
+type raw struct {
+	r *http.Request
+	w http.ResponseWriter
+}
+
+// register adds an operation.
+func register[I, O any](a *API, need Access, op huma.Operation, run func(ctx context.Context, who *Caller, in *I) (*O, error)) {
+	registerRaw(a, need, op, func(ctx context.Context, who *Caller, _ raw, in *I) (*O, error) { return run(ctx, who, in) })
+}
+
+// registerRaw adds an operation that reads the body, or writes the answer, itself.
+func registerRaw[I, O any](a *API, need Access, op huma.Operation, run func(ctx context.Context, who *Caller, below raw, in *I) (*O, error)) {
+	changes := op.Method != http.MethodGet && op.Method != http.MethodHead
+	if need != Public {
+		op.Security = []map[string][]string{{"token": {}}, {"basic": {}}, {"session": {}}}
+		if need == Own {
+			op.Security = op.Security[1:]
+		}
+		op.Errors = append(op.Errors, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests)
+	}
+	op.Errors = append(op.Errors, http.StatusBadRequest, http.StatusInternalServerError, http.StatusServiceUnavailable)
+	op.Middlewares = append(op.Middlewares, func(ctx huma.Context, next func(huma.Context)) {
+		// Before huma reads and checks the request: who may not ask learns nothing.
+		c := ctx.Context().Value(callKey{}).(*call)
+		err := c.err
+		if need == Public {
+			err = nil
+		}
+		if err == nil {
+			err = c.who.check(need, changes)
+		}
+		if err != nil {
+			a.write(c.w, c.r, a.problemOf(c.r.Context(), &c.who, err))
+			return
+		}
+		next(ctx)
+	})
+	huma.Register(a.huma, op, func(ctx context.Context, in *I) (*O, error) {
+		c := ctx.Value(callKey{}).(*call)
+		out, err := run(ctx, &c.who, raw{c.r, c.w}, in)
+		if err != nil {
+			return nil, a.problemOf(ctx, &c.who, err)
+		}
+		return out, nil
+	})
+}

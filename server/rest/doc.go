@@ -1,0 +1,29 @@
+// Package rest is the HTTP API beside WebDAV: resources by id and by path, their
+// locks, and who may do what. It has no state of its own and no rules about
+// locks: every change is an operation of the store, whose transaction decides, so
+// that what one door locked is locked at every other.
+//
+// # Operations
+//
+// Each is registered with what it needs of the caller (see Access) and gets the
+// caller as an argument; one that forgot to ask does not compile. What it takes
+// and gives are Go structs, from which the OpenAPI document is made that is
+// served at /openapi.json, and by which requests are checked before the operation
+// runs.
+//
+// # Who calls
+//
+// A program sends an app password as a bearer token, or, where the server takes
+// Basic, name and password. A browser opens a session and is known by its cookie,
+// which scripts cannot read and other sites cannot send. Requests of pages of
+// other origins that could change something are refused (http.CrossOriginProtection),
+// whatever they carry.
+//
+// What the caller may not see is not there: a resource of somebody else's
+// workspace gets the same 404 as an id that nothing has.
+//
+// # Failures
+//
+// All are problem documents (RFC 9457) with a code that programs can rely on. One
+// table says which error of the store is which problem.
+package rest
