@@ -24,13 +24,6 @@ type LockFilter struct {
 	Limit int
 }
 
-// LockInfo is a lock in a list that spans workspaces.
-type LockInfo struct {
-	lockns.Lock
-	Workspace  lockns.Workspace
-	HolderName string // user name; "" when nobody holds it
-}
-
 // Locks lists locks by id, read from the lock table itself. It hides nothing:
 // the caller decides who may see what, tokens above all.
 //
@@ -41,16 +34,39 @@ func (s *Store) Locks(ctx context.Context, filter LockFilter) (list []LockInfo, 
 		if err != nil {
 			return err
 		}
-		return t.rows(q.text(), q.args, func(scan func(...any) error) error {
-			var i LockInfo
-			more := []any{(*string)(&i.Workspace.Kind), &i.Workspace.ID, &i.HolderName}
-			i.Lock, _, err = scanLock(func(dest ...any) error { return scan(append(dest, more...)...) })
-			list = append(list, i)
-			return err
-		})
+		base := int64(0)
+		if filter.Under != nil {
+			base = filter.Under.Base
+		}
+		list, err = t.lockInfos(q.text(), q.args, base)
+		return err
 	})
 	return list, err
 }
+
+// lockInfos reads the locks that a statement over infoColumns selects.
+func (t *tx) lockInfos(query string, args []any, base int64) (list []LockInfo, err error) {
+	err = t.rows(query, args, func(scan func(...any) error) (err error) {
+		var i LockInfo
+		more := []any{(*string)(&i.Workspace.Kind), &i.Workspace.ID, &i.HolderName, &i.HolderDisplay}
+		i.Lock, _, err = scanLock(func(dest ...any) error { return scan(append(dest, more...)...) })
+		list = append(list, i)
+		return err
+	})
+	d := t.describer(base)
+	for i := range list {
+		if err == nil {
+			err = d.findRoot(&list[i])
+		}
+	}
+	return list, err
+}
+
+// What is read of each lock of a list, and from where.
+const (
+	infoColumns = lockColumns + `, n.workspace_type, n.workspace_id, coalesce(u.name, ''), ` + displayName
+	infoTables  = ` CROSS JOIN resource_lock_namespaces n ON n.id = l.namespace_id LEFT JOIN users u ON u.id = l.holder_user_id`
+)
 
 // lockQuery is a list's statement. No list reads more than it selects: either
 // an index that ends in the id gives the page in its order, or another index
@@ -72,8 +88,7 @@ func (q *lockQuery) text() string {
 	if q.few {
 		plus = "+"
 	}
-	return `SELECT ` + lockColumns + `, n.workspace_type, n.workspace_id, coalesce(u.name, '')
-FROM resource_locks l CROSS JOIN resource_lock_namespaces n ON n.id = l.namespace_id LEFT JOIN users u ON u.id = l.holder_user_id
+	return `SELECT ` + infoColumns + ` FROM resource_locks l` + infoTables + `
 WHERE ` + strings.Join(q.where, " AND ") + ` AND ` + plus + `l.id > ? ORDER BY l.id LIMIT ?`
 }
 

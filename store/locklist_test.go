@@ -40,7 +40,7 @@ func TestLocks(t *testing.T) {
 		out, err := f.Lock(t.Context(), at(u, path), spec, store.Holder(spec.Holder))
 		must(t, err)
 		name := map[int64]string{f.user.ID: "ada", bob.ID: "bob"}[spec.Holder]
-		all = append(all, taken{store.LockInfo{Lock: out.Lock, Workspace: u.Workspace(), HolderName: name}, below})
+		all = append(all, taken{store.LockInfo{Lock: out.Lock, Workspace: u.Workspace(), HolderName: name, HolderDisplay: name, At: path}, below})
 	}
 	short := func(spec store.LockSpec, end time.Duration) store.LockSpec {
 		spec.Timeout = end
@@ -240,7 +240,8 @@ func (f *fixture) lockAllWays() {
 			}
 		}
 	}
-	f.lock("/locks/f", lockns.Resource)
+	l := f.lock("/locks/f", lockns.Resource)
+	f.describe(0, l.Lock)
 	f.advance(2 * time.Hour)
 	_, err := f.CleanExpired(ctx, admin)
 	must(f.t, err)

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"holdfast/lockns"
+	"holdfast/store"
 )
 
 // maxLocksShown is how many locks a problem names.
@@ -13,16 +14,35 @@ const maxLocksShown = 20
 // lockedProblem says which locks are in the way.
 func (a *API) lockedProblem(ctx context.Context, who *Caller, locks []lockns.Lock) *Problem {
 	p := problem(http.StatusLocked, "resource.locked", "a lock is in the way")
-	for _, l := range locks[:min(len(locks), maxLocksShown)] {
-		p.Locks = append(p.Locks, a.lockHolder(ctx, who, l))
+	locks = locks[:min(len(locks), maxLocksShown)]
+	infos, err := a.o.Store.DescribeLocks(ctx, who.base(), locks)
+	if err != nil {
+		// The locks are what matters, even where nobody can tell more of them.
+		a.log.WarnContext(ctx, "locks in the way not described", "err", err)
+		for _, l := range locks {
+			infos = append(infos, store.LockInfo{Lock: l})
+		}
+	}
+	for _, i := range infos {
+		p.Locks = append(p.Locks, lockHolder(i))
 	}
 	return p
 }
 
 // lockHolder shows a lock to somebody it is in the way of.
-func (a *API) lockHolder(_ context.Context, _ *Caller, l lockns.Lock) LockHolder {
+func lockHolder(i store.LockInfo) LockHolder {
 	return LockHolder{
-		Root: LockRoot{Kind: string(l.Place.Root.Kind), ID: l.Place.Root.ID, Path: l.Path}, Mode: string(l.Mode), Depth: string(l.Depth),
-		Origin: string(l.Origin), Expires: timeOrNil(l.ExpiresAt),
+		Root: lockRoot(i), Mode: string(i.Mode), Depth: string(i.Depth), Origin: string(i.Origin),
+		Holder: i.HolderDisplay, Expires: timeOrNil(i.ExpiresAt),
 	}
+}
+
+// lockRoot shows where a lock is rooted. What the login cannot open is of a kind
+// and no more.
+func lockRoot(i store.LockInfo) LockRoot {
+	root := LockRoot{Kind: string(i.Place.Root.Kind)}
+	if i.At != "" {
+		root.ID, root.Path = i.Place.Root.ID, i.At
+	}
+	return root
 }
