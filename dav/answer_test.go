@@ -149,31 +149,6 @@ func TestListingBreaksOff(t *testing.T) {
 	})
 }
 
-func TestByteRanges(t *testing.T) {
-	for _, c := range []struct{ method, header, want string }{
-		{"GET", "bytes=0-0", "bytes=0-0"},
-		{"GET", "Bytes=1-, -2", "bytes=1-, -2"},
-		{"GET", "bytes=,0-1,", "bytes=,0-1,"},
-		{"GET", "bytes=", ""},
-		{"GET", "bytes=-0", ""},
-		{"GET", "bytes=2-1", ""},
-		{"GET", "bytes=a-b", ""},
-		{"GET", "bytes=1", ""},
-		{"GET", "bytes=99999999999999999999-", ""},
-		{"GET", "lines=1-2", ""},
-		{"GET", "bytes=" + strings.Repeat("0-0,", maxRanges+1), ""},
-		{"HEAD", "bytes=0-0", ""},
-	} {
-		t.Run(c.method+" "+c.header, func(t *testing.T) {
-			q := newRequest(c.method)
-			q.r.Header.Set("Range", c.header)
-			if got := q.byteRanges(); got != c.want {
-				t.Errorf("got %q, want %q", got, c.want)
-			}
-		})
-	}
-}
-
 func TestSeconds(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		time.Minute: "Second-60", time.Minute - time.Millisecond: "Second-60",

@@ -1,12 +1,12 @@
 package dav
 
 import (
-	"encoding/base64"
 	"encoding/hex"
 	"net/http"
 	"slices"
 	"strings"
 
+	"holdfast/dav/content"
 	"holdfast/store"
 )
 
@@ -24,12 +24,12 @@ func parseChecksums(h http.Header) ([]store.Checksum, error) {
 		return nil, err
 	}
 	sums = addCompared(sums)
-	for _, name := range []string{"Content-Digest", "Repr-Digest"} {
-		digests, err := parseDigest(strings.Join(h.Values(name), ","))
-		if err != nil {
-			return nil, badRequest("the " + name + " header has a malformed sha-256")
-		}
-		sums = append(sums, digests...)
+	digests, err := content.Digests(h)
+	if err != nil {
+		return nil, badRequest(err.Error())
+	}
+	for _, sum := range digests {
+		sums = append(sums, store.Checksum{Algorithm: "SHA256", Hex: hex.EncodeToString(sum)})
 	}
 	return sums, nil
 }
@@ -72,27 +72,6 @@ func parseChecksumList(text string) ([]store.Checksum, error) {
 			return nil, errBadChecksum
 		}
 		sums = append(sums, store.Checksum{Algorithm: algorithm, Hex: strings.ToLower(value)})
-	}
-	return sums, nil
-}
-
-// parseDigest reads the SHA-256 of a digest field: a dictionary whose values are
-// base64 between colons (RFC 9530 section 2, RFC 8941 sections 3.2 and 3.3.5).
-func parseDigest(text string) ([]store.Checksum, error) {
-	var sums []store.Checksum
-	for member := range strings.SplitSeq(text, ",") {
-		key, value, _ := strings.Cut(trimOWS(member), "=")
-		if key != "sha-256" {
-			continue
-		}
-		value, _, _ = strings.Cut(value, ";") // parameters
-		encoded, opened := strings.CutPrefix(trimOWS(value), ":")
-		encoded, closed := strings.CutSuffix(encoded, ":")
-		b, err := base64.StdEncoding.DecodeString(encoded)
-		if err != nil || !opened || !closed || len(b) != checksumBytes["SHA256"] {
-			return nil, errBadChecksum
-		}
-		sums = append(sums, store.Checksum{Algorithm: "SHA256", Hex: hex.EncodeToString(b)})
 	}
 	return sums, nil
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"time"
 
 	"holdfast/lockns"
 	"holdfast/store"
@@ -43,27 +42,16 @@ func (q *request) Prove(v store.View) (lockns.Credentials, error) {
 // Precondition implements store.Claim: If-Match and its kin, decided after the
 // locks (RFC 9110 section 13.2.1).
 func (q *request) Precondition(v store.View) error {
-	if !q.ifMatch.present() && !q.ifNoneMatch.present() && q.unmodifiedSince.IsZero() {
+	if !q.conditions.Any() {
 		return nil
 	}
 	res := v.Resource(q.target())
 	return q.precondition(res.Exists, res.Node)
 }
 
-// precondition decides in the order of RFC 9110 section 13.2.2 for a method
-// that changes the resource. If-Modified-Since is for GET and HEAD only.
+// precondition decides If-Match and its kin for a method that changes the resource.
 func (q *request) precondition(exists bool, node store.Node) error {
-	switch {
-	case q.ifMatch.present():
-		if !exists || !q.ifMatch.star() && !q.ifMatch.matchStrong(node.ETag) {
-			return store.ErrPrecondition
-		}
-	case exists && !q.unmodifiedSince.IsZero():
-		if node.Modified.Truncate(time.Second).After(q.unmodifiedSince) {
-			return store.ErrPrecondition
-		}
-	}
-	if q.ifNoneMatch.present() && exists && (q.ifNoneMatch.star() || q.ifNoneMatch.matchWeak(node.ETag)) {
+	if !q.conditions.Hold(exists, node.ETag, node.Modified) {
 		return store.ErrPrecondition
 	}
 	return nil

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"holdfast/dav/content"
 )
 
 // truth is a value of three-valued logic (RFC 5323 section 5.5.1 and appendix A).
@@ -260,7 +262,7 @@ var searchable = map[xmlName]struct {
 	davName("getlastmodified"):  {dateKind, func(r *candidate) value { return value{number: 2 * r.Modified.Unix()} }},
 	davName("lastmodified"):     {numberKind, func(r *candidate) value { return value{number: r.Modified.Unix()} }},
 	davName("getcontentlength"): {numberKind, func(r *candidate) value { return value{number: r.Size} }},
-	davName("getcontenttype"):   {textKind, func(r *candidate) value { return value{text: contentType(r.Node)} }},
+	davName("getcontenttype"):   {textKind, func(r *candidate) value { return value{text: content.Type(r.ContentType, r.Name)} }},
 	davName("getetag"):          {textKind, func(r *candidate) value { return value{text: r.ETag} }},
 	davName("resourcetype"):     {elementKind, nil},
 	davName("lockdiscovery"):    {elementKind, nil},

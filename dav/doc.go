@@ -53,12 +53,13 @@
 //
 // GET and HEAD of files, PUT, DELETE, MKCOL without a body, COPY and MOVE go
 // through github.com/emersion/go-webdav: session is its FileSystem for exactly
-// one request, reply the ResponseWriter it gets. The library's faults on the
-// wire, and what stands in front of them:
+// one request, content.Answer the ResponseWriter it gets. Package content reads
+// the headers about content for this door and for others. The library's faults on
+// the wire, and what stands in front of them:
 //
 //	fault                                            guard
-//	GET with a false If-Match: 412 that announces    reply writes every status
-//	  the length of the file                           from 400 on anew
+//	GET with a false If-Match: 412 that announces    content.Answer has every status
+//	  the length of the file                           from 400 on written anew
 //	COPY, MOVE: bad Depth or Overwrite is 500        admit parses both
 //	Destination on another host is taken as here     admit: 502
 //	MKCOL ignores a body without Content-Type        served here
@@ -67,7 +68,7 @@
 //	If-Match is one tag                              session ignores the options,
 //	                                                   Precondition reads the list
 //	Stat, then Open may see two versions             get reads node and content at once
-//	5xx carry the error's text                       reply
+//	5xx carry the error's text                       content.Answer
 //	paths are decoded, %2F is a slash                session ignores them
 //	headers in other spellings are not understood    delegate passes a normal form
 //

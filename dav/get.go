@@ -5,10 +5,9 @@ import (
 	"fmt"
 	"html"
 	"net/http"
-	"strconv"
-	"strings"
 	"time"
 
+	"holdfast/dav/content"
 	"holdfast/store"
 )
 
@@ -16,7 +15,7 @@ import (
 // collection as a short listing for people, since clients take any answer but
 // 200 as a sign that it is not there.
 func (q *request) get(w http.ResponseWriter) error {
-	node, content, err := q.store().Read(q.r.Context(), q.target())
+	node, body, err := q.store().Read(q.r.Context(), q.target())
 	if err != nil {
 		return err
 	}
@@ -26,12 +25,13 @@ func (q *request) get(w http.ResponseWriter) error {
 		}
 		return q.list(w, node)
 	}
-	defer content.Close()
+	defer body.Close()
 	if err := q.checkIf(); err != nil {
 		return err
 	}
-	setContentHeaders(w.Header(), contentType(node))
-	return q.delegate(w, &session{q: q, node: &node, content: content}, q.contentConditions())
+	setContentHeaders(w.Header(), content.Type(node.ContentType, node.Name))
+	s := &session{q: q, node: &node, content: &content.Reader{ReadSeekCloser: body}}
+	return q.delegate(w, s, content.ServeHeaders(q.r.Method, q.r.Header))
 }
 
 // setContentHeaders sets what goes with content a user has stored. It must not
@@ -48,101 +48,15 @@ func setContentHeaders(h http.Header, contentType string) {
 	h.Set("Content-Security-Policy", "sandbox")
 }
 
-// contentConditions are the conditional and range headers as http.ServeContent
-// reads them rightly: one line each, no part that is not an entity-tag, no
-// Range where RFC 9110 section 14.2 has it ignored.
-func (q *request) contentConditions() http.Header {
-	h := http.Header{}
-	if q.ifMatch.present() {
-		// Without a usable tag nothing matches; the empty list says so.
-		h.Set("If-Match", q.ifMatch.join())
-	}
-	if !q.unmodifiedSince.IsZero() {
-		h.Set("If-Unmodified-Since", q.unmodifiedSince.UTC().Format(http.TimeFormat))
-	}
-	if tags := q.ifNoneMatch.join(); tags != "," {
-		h.Set("If-None-Match", tags)
-	}
-	if t, ok := parseHTTPDate(q.r.Header.Values("If-Modified-Since")); ok && !q.ifNoneMatch.present() {
-		h.Set("If-Modified-Since", t.UTC().Format(http.TimeFormat))
-	}
-	if ranges := q.byteRanges(); ranges != "" {
-		h.Set("Range", ranges)
-		if ifRange := q.r.Header.Get("If-Range"); ifRange != "" {
-			h.Set("If-Range", trimOWS(ifRange))
-		}
-	}
-	return h
-}
-
-// join is the list on one line; "," when nothing can match.
-func (l etagList) join() string {
-	if l.star() {
-		return "*"
-	}
-	if len(l.tags) == 0 {
-		return ","
-	}
-	return strings.Join(l.tags, ", ")
-}
-
-// maxRanges is how many parts one answer may have (RFC 9110 section 17.15).
-const maxRanges = 32
-
-// byteRanges is the Range header to obey, "" for none: HEAD has no ranges, nor
-// has a malformed value or another unit, and the unit's case does not count
-// (RFC 9110 section 14.1).
-func (q *request) byteRanges() string {
-	values := q.r.Header.Values("Range")
-	if q.r.Method != http.MethodGet || len(values) != 1 {
-		return ""
-	}
-	unit, set, ok := strings.Cut(trimOWS(values[0]), "=")
-	if !ok || !strings.EqualFold(unit, "bytes") {
-		return ""
-	}
-	n := 0
-	for _, spec := range strings.Split(set, ",") {
-		if spec = trimOWS(spec); spec == "" {
-			continue
-		}
-		if n++; n > maxRanges || !validRange(spec) {
-			return ""
-		}
-	}
-	if n == 0 {
-		return ""
-	}
-	return "bytes=" + set
-}
-
-// validRange reports whether a range-spec is "first-[last]" or "-length". A
-// suffix of length zero, which no answer could show, counts as invalid.
-func validRange(spec string) bool {
-	first, last, ok := strings.Cut(spec, "-")
-	if !ok || first != "" && !allDigits(first) || last != "" && !allDigits(last) {
-		return false
-	}
-	from, err1 := strconv.ParseInt(first, 10, 64)
-	to, err2 := strconv.ParseInt(last, 10, 64)
-	switch {
-	case first == "":
-		return err2 == nil && to > 0
-	case last == "":
-		return err1 == nil
-	}
-	return err1 == nil && err2 == nil && from <= to
-}
-
 // list answers GET and HEAD of a collection. The listing has no entity-tag,
 // since a collection has none, and is not meant for programs.
 func (q *request) list(w http.ResponseWriter, node store.Node) error {
-	if q.ifMatch.present() && !q.ifMatch.star() {
+	if q.conditions.Match.Present() && !q.conditions.Match.Star() {
 		return store.ErrPrecondition
 	}
 	h := w.Header()
 	h.Set("Cache-Control", "private, no-cache")
-	if q.ifNoneMatch.star() { // RFC 9110 section 13.1.2
+	if q.conditions.NoneMatch.Star() { // RFC 9110 section 13.1.2
 		w.WriteHeader(http.StatusNotModified)
 		return nil
 	}

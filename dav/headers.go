@@ -153,17 +153,6 @@ func isURIText(s string) bool {
 	return s != ""
 }
 
-// parseHTTPDate reads If-Modified-Since or If-Unmodified-Since. ok is false for
-// an absent or invalid date and for a repeated field, all of which a recipient
-// ignores (RFC 9110 sections 13.1.3 and 13.1.4).
-func parseHTTPDate(values []string) (t time.Time, ok bool) {
-	if len(values) != 1 {
-		return time.Time{}, false
-	}
-	t, err := http.ParseTime(trimOWS(values[0]))
-	return t, err == nil
-}
-
 // xmlContentType reports whether a request body may be read as XML: its type is
 // text/xml, application/xml or one with the suffix +xml (RFC 7303), or it has
 // none, as many clients send it.

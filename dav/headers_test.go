@@ -143,23 +143,6 @@ func TestParseLockToken(t *testing.T) {
 	}
 }
 
-func TestParseHTTPDate(t *testing.T) {
-	want := time.Date(1994, 11, 6, 8, 49, 37, 0, time.UTC)
-	for _, value := range []string{
-		"Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994",
-	} {
-		if got, ok := parseHTTPDate([]string{value}); !ok || !got.Equal(want) {
-			t.Errorf("parseHTTPDate(%q) = %v, %v", value, got, ok)
-		}
-	}
-	date := "Sun, 06 Nov 1994 08:49:37 GMT"
-	for _, values := range [][]string{nil, {""}, {"yesterday"}, {"1994-11-06T08:49:37Z"}, {date, date}} {
-		if got, ok := parseHTTPDate(values); ok {
-			t.Errorf("parseHTTPDate(%q) = %v, want it ignored", values, got)
-		}
-	}
-}
-
 func TestXMLContentType(t *testing.T) {
 	for value, want := range map[string]bool{
 		"":                                  true,

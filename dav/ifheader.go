@@ -3,6 +3,8 @@ package dav
 import (
 	"net/http"
 	"strings"
+
+	"holdfast/dav/content"
 )
 
 // Limits of an If header. A client that moves a folder full of files it holds
@@ -208,7 +210,7 @@ func (p *ifParser) codedURL() (string, error) {
 func (p *ifParser) entityTag() (string, error) {
 	p.rest = p.rest[1:]
 	p.blanks(" \t")
-	n := etagLen(p.rest)
+	n := content.ETagLen(p.rest)
 	if n == 0 {
 		return "", badRequest("the If header has a malformed entity-tag")
 	}

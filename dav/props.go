@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 
+	"holdfast/dav/content"
 	"holdfast/lockns"
 	"holdfast/store"
 )
@@ -57,7 +58,7 @@ var liveProperties = []liveProperty{
 		pw.m.date("getlastmodified", l.Modified, http.TimeFormat)
 	}},
 	{name: "getcontentlength", has: isFile, write: func(pw *propWriter, l *listed) { pw.m.number("getcontentlength", l.Size) }},
-	{name: "getcontenttype", has: isFile, write: func(pw *propWriter, l *listed) { pw.m.text("getcontenttype", contentType(l.Node)) }},
+	{name: "getcontenttype", has: isFile, write: func(pw *propWriter, l *listed) { pw.m.text("getcontenttype", content.Type(l.ContentType, l.Name)) }},
 	{name: "getetag", has: hasETag, write: func(pw *propWriter, l *listed) { pw.m.text("getetag", l.ETag) }},
 	{name: "lockdiscovery", has: isStored, write: (*propWriter).lockDiscovery},
 	{name: "supportedlock", has: isStored, write: func(pw *propWriter, _ *listed) { pw.m.raw(supportedLock) }},

@@ -4,10 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"mime"
 	"net/http"
-	"strings"
 
+	"holdfast/dav/content"
 	"holdfast/store"
 )
 
@@ -38,21 +37,11 @@ func (q *request) checkContentHeaders(w http.ResponseWriter) error {
 	case q.r.Header.Get("Content-Range") != "":
 		// Stored as a whole, a part would destroy the rest (RFC 9110 section 14.5).
 		return badRequest("partial PUT is not supported")
-	case !identity(q.r.Header.Values("Content-Encoding")):
+	case !content.Identity(q.r.Header):
 		w.Header().Set("Accept-Encoding", "identity")
 		return errStatus(http.StatusUnsupportedMediaType, "content must come without Content-Encoding")
 	}
 	return nil
-}
-
-// identity reports whether Content-Encoding names no coding.
-func identity(values []string) bool {
-	for _, coding := range strings.Split(strings.Join(values, ","), ",") {
-		if coding = trimOWS(coding); coding != "" && !strings.EqualFold(coding, "identity") {
-			return false
-		}
-	}
-	return true
 }
 
 // body is the content of a PUT. It keeps the connection's error, which is the
@@ -109,16 +98,4 @@ func (b *body) explain(err error) error {
 		return fmt.Errorf("read body: %w", b.err)
 	}
 	return badRequest("the body broke off")
-}
-
-// maxTypeBytes bounds the Content-Type kept with a file.
-const maxTypeBytes = 255
-
-// sentType is the Content-Type to keep: the one sent, unless it is none.
-func (q *request) sentType() string {
-	sent := trimOWS(q.r.Header.Get("Content-Type"))
-	if _, _, err := mime.ParseMediaType(sent); err != nil || len(sent) > maxTypeBytes {
-		return ""
-	}
-	return sent
 }

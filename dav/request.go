@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"holdfast/dav/content"
 	"holdfast/store"
 )
 
@@ -24,13 +25,9 @@ type request struct {
 	depth     depth
 	overwrite bool
 
-	ifHeader    *ifHeader           // nil when not sent
-	ifTags      map[string]location // what the tags of ifHeader name
-	ifMatch     etagList
-	ifNoneMatch etagList
-	// unmodifiedSince is the If-Unmodified-Since date, zero when there is none
-	// to obey.
-	unmodifiedSince time.Time
+	ifHeader   *ifHeader           // nil when not sent
+	ifTags     map[string]location // what the tags of ifHeader name
+	conditions content.Conditions
 	// modified is the modification time that comes with the request, zero when
 	// there is none to obey.
 	modified time.Time
@@ -107,11 +104,7 @@ func (q *request) readConditions() (err error) {
 	if err := q.resolveTags(); err != nil {
 		return err
 	}
-	q.ifMatch = parseETags(header.Values("If-Match"))
-	q.ifNoneMatch = parseETags(header.Values("If-None-Match"))
-	if t, ok := parseHTTPDate(header.Values("If-Unmodified-Since")); ok {
-		q.unmodifiedSince = t
-	}
+	q.conditions = content.ParseConditions(header)
 	return nil
 }
 

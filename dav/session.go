@@ -10,6 +10,7 @@ import (
 
 	"github.com/emersion/go-webdav"
 
+	"holdfast/dav/content"
 	"holdfast/store"
 )
 
@@ -19,12 +20,11 @@ import (
 // entity-tag a header.
 type session struct {
 	q       *request
-	node    *store.Node       // the version GET answers for, known before go-webdav is asked
-	content io.ReadSeekCloser // of GET, read together with the node
-	body    *body             // of PUT
-	answer  http.Header       // of the response
-	read    error             // what went wrong while content was read
-	err     error             // what failed, for reply
+	node    *store.Node     // the version GET answers for, known before go-webdav is asked
+	content *content.Reader // of GET, read together with the node; nil otherwise
+	body    *body           // of PUT
+	answer  http.Header     // of the response
+	err     error           // what failed, for failure
 }
 
 var _ webdav.FileSystem = (*session)(nil)
@@ -40,12 +40,12 @@ func (q *request) delegate(w http.ResponseWriter, s *session, header http.Header
 	*r = *q.r
 	r.Header = header
 	s.answer = w.Header()
-	p := &reply{ResponseWriter: w, failed: func(status int) { q.fail(w, s.failure(status)) }}
+	p := &content.Answer{ResponseWriter: w, Failed: func(status int) { q.fail(w, s.failure(status)) }}
 	(&webdav.Handler{FileSystem: s}).ServeHTTP(p, r)
 	switch {
-	case s.read == nil || p.dropped:
-		p.send()
-	case !p.sent:
+	case s.read() == nil || p.Dropped():
+		p.Send()
+	case !p.Sent():
 		return s.failure(http.StatusInternalServerError)
 	default:
 		// Part of the content is out. Only a broken connection tells the client.
@@ -70,8 +70,8 @@ func (s *session) failure(status int) error {
 	switch {
 	case s.err != nil:
 		return s.err
-	case s.read != nil:
-		return fmt.Errorf("read content: %w", s.read)
+	case s.read() != nil:
+		return fmt.Errorf("read content: %w", s.read())
 	case status == http.StatusPreconditionFailed:
 		return store.ErrPrecondition
 	case status == http.StatusRequestedRangeNotSatisfiable:
@@ -80,7 +80,15 @@ func (s *session) failure(status int) error {
 	return fmt.Errorf("go-webdav answered %d by itself", status)
 }
 
-// fail keeps the error for reply. What go-webdav makes of the one it gets back
+// read is what went wrong while content was read.
+func (s *session) read() error {
+	if s.content == nil {
+		return nil
+	}
+	return s.content.Err
+}
+
+// fail keeps the error for failure. What go-webdav makes of the one it gets back
 // does not matter as long as it is a failure.
 func (s *session) fail(err error) error {
 	s.err = err
@@ -90,7 +98,7 @@ func (s *session) fail(err error) error {
 // Open implements webdav.FileSystem with the content that came with the node:
 // headers and bytes are of one version, whatever is written meanwhile.
 func (s *session) Open(context.Context, string) (io.ReadCloser, error) {
-	return &contentReader{ReadSeekCloser: s.content, s: s}, nil
+	return s.content, nil
 }
 
 // Stat implements webdav.FileSystem.
@@ -131,7 +139,7 @@ func fileInfo(n store.Node, href string) webdav.FileInfo {
 	if !info.IsDir {
 		info.Size = n.Size
 		info.ETag = strings.Trim(n.ETag, `"`)
-		info.MIMEType = contentType(n)
+		info.MIMEType = content.Type(n.ContentType, n.Name)
 	}
 	return info
 }
@@ -139,7 +147,7 @@ func fileInfo(n store.Node, href string) webdav.FileInfo {
 // Create implements webdav.FileSystem. The FileInfo has no type, which would be
 // sent as that of an answer without content.
 func (s *session) Create(ctx context.Context, _ string, _ io.ReadCloser, _ *webdav.CreateOptions) (*webdav.FileInfo, bool, error) {
-	f := store.File{Body: s.body, Size: s.body.size, ContentType: s.q.sentType(), Modified: s.q.modified, Checksums: s.body.checksums}
+	f := store.File{Body: s.body, Size: s.body.size, ContentType: content.SentType(s.q.r.Header), Modified: s.q.modified, Checksums: s.body.checksums}
 	node, created, err := s.q.store().Put(ctx, s.q.target(), f, s.q)
 	if err != nil {
 		return nil, false, s.fail(s.body.explain(err))
@@ -187,29 +195,4 @@ func (s *session) Move(ctx context.Context, _, _ string, _ *webdav.MoveOptions) 
 	}
 	s.q.acceptTime(s.answer)
 	return created, nil
-}
-
-// contentReader notes in its session what goes wrong while http.ServeContent,
-// which keeps it to itself, reads content.
-type contentReader struct {
-	io.ReadSeekCloser
-	s *session
-}
-
-// Read implements io.Reader.
-func (c *contentReader) Read(p []byte) (int, error) {
-	n, err := c.ReadSeekCloser.Read(p)
-	if err != nil && err != io.EOF {
-		c.s.read = err
-	}
-	return n, err
-}
-
-// Seek implements io.Seeker.
-func (c *contentReader) Seek(offset int64, whence int) (int64, error) {
-	n, err := c.ReadSeekCloser.Seek(offset, whence)
-	if err != nil {
-		c.s.read = err
-	}
-	return n, err
 }

@@ -156,7 +156,7 @@ type uploadClaim struct{ *request }
 
 // Precondition implements store.Claim.
 func (c uploadClaim) Precondition(store.View) error {
-	if c.ifMatch.present() {
+	if c.conditions.Match.Present() {
 		return store.ErrPrecondition
 	}
 	return nil

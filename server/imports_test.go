@@ -26,11 +26,12 @@ var layers = map[string][]string{
 	"lockns/cache/cachetest": {"lockns", "lockns/cache"},
 	"blob":                   {}, // bytes under opaque keys know no names, owners or locks
 	"blob/blobtest":          {"blob"},
-	"migrations":             {},                                               // embedded SQL
-	"store":                  {"lockns", "lockns/cache", "blob", "migrations"}, // the one owner of transactions
-	"dav":                    {"store", "lockns"},                              // grammar and answers; could not open a transaction if it tried
-	"server/auth":            {"store"},                                        // looks users up
-	"server/rest":            {"store", "lockns", "server/auth"},               // a door like dav, and apart from it
+	"migrations":             {},                                                // embedded SQL
+	"store":                  {"lockns", "lockns/cache", "blob", "migrations"},  // the one owner of transactions
+	"dav/content":            {},                                                // what HTTP says of content, for every door
+	"dav":                    {"dav/content", "store", "lockns"},                // grammar and answers; could not open a transaction if it tried
+	"server/auth":            {"store"},                                         // looks users up
+	"server/rest":            {"dav/content", "store", "lockns", "server/auth"}, // a door like dav, and apart from it
 	"server":                 {"dav", "store", "lockns", "lockns/cache", "blob", "server/auth", "server/rest"},
 	"server/holdfast":        {"server", "server/auth", "store", "lockns"},
 	"litmus":                 {"server", "server/auth"}, // starts the real thing, sees what any client sees

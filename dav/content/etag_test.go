@@ -1,4 +1,4 @@
-package dav
+package content
 
 import "testing"
 
@@ -28,23 +28,23 @@ func TestETagList(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			l := parseETags(test.values)
-			if l.present() != test.present || l.star() != test.star {
-				t.Errorf("present %v, star %v", l.present(), l.star())
+			l := ParseETags(test.values)
+			if l.Present() != test.present || l.Star() != test.star {
+				t.Errorf("present %v, star %v", l.Present(), l.Star())
 			}
-			if got := l.matchStrong(`"a"`); got != test.strong {
+			if got := l.MatchStrong(`"a"`); got != test.strong {
 				t.Errorf("strong match %v, want %v", got, test.strong)
 			}
-			if got := l.matchWeak(`"a"`); got != test.weak {
+			if got := l.MatchWeak(`"a"`); got != test.weak {
 				t.Errorf("weak match %v, want %v", got, test.weak)
 			}
-			if got := l.matchWeak(`"b"`); got != test.another {
+			if got := l.MatchWeak(`"b"`); got != test.another {
 				t.Errorf("match of another %v, want %v", got, test.another)
 			}
-			if l.matchStrong("") || l.matchWeak("") {
+			if l.MatchStrong("") || l.MatchWeak("") {
 				t.Error("a resource without entity-tag matches")
 			}
-			if l.matchStrong(`W/"a"`) {
+			if l.MatchStrong(`W/"a"`) {
 				t.Error("a weak entity-tag matches strongly")
 			}
 		})

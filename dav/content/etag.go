@@ -1,20 +1,23 @@
-package dav
+package content
 
 import "strings"
 
-// etagList is the value of an If-Match or If-None-Match header (RFC 9110
+// trimOWS removes the optional white space of RFC 9110 section 5.6.3.
+func trimOWS(s string) string { return strings.Trim(s, " \t") }
+
+// ETags is the value of an If-Match or If-None-Match header (RFC 9110
 // sections 13.1.1 and 13.1.2): "*", or entity-tags of which one must match.
-type etagList struct {
+type ETags struct {
 	sent bool
 	any  bool
 	tags []string // as sent, quotes and W/ included
 }
 
-// parseETags reads all lines of the header. Parts that are no entity-tag, such
+// ParseETags reads all lines of the header. Parts that are no entity-tag, such
 // as an unquoted word, are dropped: they can't match and, since a client put
 // them there to keep its own stack quiet, must not fail the request either.
-func parseETags(values []string) etagList {
-	l := etagList{sent: len(values) > 0}
+func ParseETags(values []string) ETags {
+	l := ETags{sent: len(values) > 0}
 	for _, line := range values {
 		for line = trimETagList(line); line != ""; line = trimETagList(line) {
 			tag, rest, quoted := cutETag(line)
@@ -35,16 +38,16 @@ func trimETagList(s string) string { return strings.TrimLeft(s, " \t,") }
 // cutETag cuts the first member off a list of entity-tags: an entity-tag, or
 // whatever stands before the next comma.
 func cutETag(s string) (tag, rest string, quoted bool) {
-	if n := etagLen(s); n > 0 {
+	if n := ETagLen(s); n > 0 {
 		return s[:n], s[n:], true
 	}
 	tag, rest, _ = strings.Cut(s, ",")
 	return trimOWS(tag), rest, false
 }
 
-// etagLen returns the length of the entity-tag s begins with, 0 if it begins
+// ETagLen returns the length of the entity-tag s begins with, 0 if it begins
 // with none.
-func etagLen(s string) int {
+func ETagLen(s string) int {
 	opaque, ok := strings.CutPrefix(strings.TrimPrefix(s, "W/"), `"`)
 	if !ok {
 		return 0
@@ -56,17 +59,17 @@ func etagLen(s string) int {
 	return len(s) - len(opaque) + end + 1
 }
 
-// present reports whether the header was sent at all; one without a usable
+// Present reports whether the header was sent at all; one without a usable
 // part was, and matches nothing.
-func (l etagList) present() bool { return l.sent }
+func (l ETags) Present() bool { return l.sent }
 
-// star reports whether the header is "*", which any existing resource matches.
-func (l etagList) star() bool { return l.any }
+// Star reports whether the header is "*", which any existing resource matches.
+func (l ETags) Star() bool { return l.any }
 
-// matchStrong reports whether a listed tag equals etag, the quoted entity-tag of
+// MatchStrong reports whether a listed tag equals etag, the quoted entity-tag of
 // the resource, by strong comparison (RFC 9110 section 8.8.3.2): for If-Match.
-// It does not look at star. An empty etag matches nothing.
-func (l etagList) matchStrong(etag string) bool {
+// It does not look at Star. An empty etag matches nothing.
+func (l ETags) MatchStrong(etag string) bool {
 	if etag == "" || strings.HasPrefix(etag, "W/") {
 		return false
 	}
@@ -78,8 +81,8 @@ func (l etagList) matchStrong(etag string) bool {
 	return false
 }
 
-// matchWeak is matchStrong by weak comparison: for If-None-Match.
-func (l etagList) matchWeak(etag string) bool {
+// MatchWeak is MatchStrong by weak comparison: for If-None-Match.
+func (l ETags) MatchWeak(etag string) bool {
 	if etag == "" {
 		return false
 	}
@@ -90,4 +93,15 @@ func (l etagList) matchWeak(etag string) bool {
 		}
 	}
 	return false
+}
+
+// join is the list on one line; "," when nothing can match.
+func (l ETags) join() string {
+	if l.Star() {
+		return "*"
+	}
+	if len(l.tags) == 0 {
+		return ","
+	}
+	return strings.Join(l.tags, ", ")
 }

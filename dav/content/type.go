@@ -1,23 +1,49 @@
-package dav
+package content
 
 import (
+	"mime"
+	"net/http"
 	"strings"
-
-	"holdfast/store"
 )
 
-// contentType is the media type of a file: the one stored with it, else that of
-// its name's extension. The content is never looked at: a listing would have to
-// open every file.
-func contentType(n store.Node) string {
-	if n.ContentType != "" {
-		return n.ContentType
+// Type is the media type of a file: the one stored with it, else that of its
+// name's extension. The content is never looked at: a listing would have to open
+// every file.
+func Type(stored, name string) string {
+	if stored != "" {
+		return stored
 	}
-	dot := strings.LastIndexByte(n.Name, '.')
-	if t, ok := typesByExtension[strings.ToLower(n.Name[dot+1:])]; ok && dot >= 0 {
+	dot := strings.LastIndexByte(name, '.')
+	if t, ok := typesByExtension[strings.ToLower(name[dot+1:])]; ok && dot >= 0 {
 		return t
 	}
-	return "application/octet-stream"
+	return Unknown
+}
+
+// Unknown is the media type of what nothing is known of (RFC 2046 section 4.5.1).
+const Unknown = "application/octet-stream"
+
+// maxTypeBytes bounds the media type kept with a file.
+const maxTypeBytes = 255
+
+// SentType is the Content-Type to keep: the one sent, unless it is none.
+func SentType(h http.Header) string {
+	sent := trimOWS(h.Get("Content-Type"))
+	if _, _, err := mime.ParseMediaType(sent); err != nil || len(sent) > maxTypeBytes {
+		return ""
+	}
+	return sent
+}
+
+// Identity reports whether the content comes as it is: Content-Encoding names no
+// coding.
+func Identity(h http.Header) bool {
+	for coding := range strings.SplitSeq(strings.Join(h.Values("Content-Encoding"), ","), ",") {
+		if coding = trimOWS(coding); coding != "" && !strings.EqualFold(coding, "identity") {
+			return false
+		}
+	}
+	return true
 }
 
 // typesByExtension is fixed, so that a file has one type wherever the server
