@@ -30,7 +30,7 @@ func BenchmarkSearch(b *testing.B) {
 		must(err)
 	}
 	for i := range 98 {
-		_, err := h.opt.Store.Copy(b.Context(), at("d0"), at(fmt.Sprint("d", i+1)), store.CopyOptions{}, holder)
+		_, _, err := h.opt.Store.Copy(b.Context(), at("d0"), at(fmt.Sprint("d", i+1)), store.CopyOptions{}, holder)
 		must(err)
 	}
 	like := func(pattern string) string {

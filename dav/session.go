@@ -178,7 +178,7 @@ func (s *session) Mkdir(ctx context.Context, _ string) error {
 // Copy implements webdav.FileSystem.
 func (s *session) Copy(ctx context.Context, _, _ string, _ *webdav.CopyOptions) (bool, error) {
 	o := store.CopyOptions{Shallow: s.q.depth == depth0, NoOverwrite: !s.q.overwrite, Modified: s.q.modified}
-	created, err := s.q.store().Copy(ctx, s.q.target(), s.q.dest.target(), o, s.q)
+	_, created, err := s.q.store().Copy(ctx, s.q.target(), s.q.dest.target(), o, s.q)
 	if err != nil {
 		return false, s.fail(err)
 	}

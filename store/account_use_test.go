@@ -43,7 +43,7 @@ var accountChanges = map[string]func(f *fixture, token string, c store.Claim) er
 		return err
 	},
 	"a copy": func(f *fixture, _ string, c store.Claim) error {
-		_, err := f.Copy(f.t.Context(), f.at("/d"), f.at("/n"), store.CopyOptions{}, c)
+		_, _, err := f.Copy(f.t.Context(), f.at("/d"), f.at("/n"), store.CopyOptions{}, c)
 		return err
 	},
 	"a lock": func(f *fixture, _ string, c store.Claim) error {

@@ -85,7 +85,7 @@ func TestBatchNeighbours(t *testing.T) {
 			// It works on many rows, so that SQLite undoes it alone.
 			f.limitPages(20)
 			return func() error {
-				_, err := f.Copy(f.t.Context(), f.at("/props"), f.at(path), store.CopyOptions{}, f.me())
+				_, _, err := f.Copy(f.t.Context(), f.at("/props"), f.at(path), store.CopyOptions{}, f.me())
 				return err
 			}
 		}, func(t *testing.T, err error) { wantError(t, err, store.ErrNoSpace) }},

@@ -50,8 +50,9 @@ func TestCopyBigTree(t *testing.T) {
 	claim := with{f.user.ID, []string{held.Lock.Token}}
 	used := f.used(f.user)
 	n := f.chunks(func() {
-		created, err := f.Copy(t.Context(), f.at("/d"), f.at("/old"), store.CopyOptions{}, claim)
+		id, created, err := f.Copy(t.Context(), f.at("/d"), f.at("/old"), store.CopyOptions{}, claim)
 		must(t, err)
+		wantEqual(t, "what the copy says it made", id, f.stat("/old").Place.Root)
 		wantEqual(t, "created", created, false)
 	})
 	if n < 5 {
@@ -113,7 +114,7 @@ func TestCopyBigTreeRefused(t *testing.T) {
 				}
 				return nil
 			})
-			_, err := f.Copy(t.Context(), f.at("/d"), f.at(c.to+"/new"), store.CopyOptions{}, f.me())
+			_, _, err := f.Copy(t.Context(), f.at("/d"), f.at(c.to+"/new"), store.CopyOptions{}, f.me())
 			f.SetHook(nil)
 			c.check(t, err)
 			f.gone(c.to + "/new")
@@ -146,7 +147,7 @@ func TestAbandonedBuild(t *testing.T) {
 		}
 		return nil
 	})
-	_, err := f.Copy(t.Context(), f.at("/d"), f.at("/new"), store.CopyOptions{}, f.me())
+	_, _, err := f.Copy(t.Context(), f.at("/d"), f.at("/new"), store.CopyOptions{}, f.me())
 	if err == nil {
 		t.Fatal("the copy went through")
 	}

@@ -52,6 +52,23 @@ func TestByID(t *testing.T) {
 	stat(below(folder.ID, byID(a)), store.ErrNotFound)
 	stat(below(folder.ID, byID(root)), store.ErrNotFound)
 
+	// Where it is, from the base on, and its ids.
+	entry := func(target store.Target) (e store.Entry) {
+		t.Helper()
+		must(t, f.Walk(ctx, target, store.DepthZero, store.Want{}, 0, func(found store.Entry) error { e = found; return nil }))
+		return e
+	}
+	e := entry(byID(id))
+	wantEqual(t, "path", e.Path.String(), "/a/b/f")
+	wantEqual(t, "id", e.ID(), id.ID)
+	wantEqual(t, "parent", e.Parent(), folder.ID)
+	wantEqual(t, "path from a", entry(below(a.ID, byID(id))).Path.String(), "/b/f")
+	wantEqual(t, "path of a from a", entry(below(a.ID, byID(a))).Path.String(), "/")
+	wantEqual(t, "path of a member", entry(byID(a, "b")).Path.String(), "/a/b")
+	e = entry(byID(root))
+	wantEqual(t, "parent of the root", e.Parent(), int64(0))
+	wantEqual(t, "the root by its folder's id", entry(byID(lockns.Root{Kind: lockns.FolderRoot, ID: e.ID()})).Place.Root, root)
+
 	move(byID(id), byID(a, "g"), nil)
 	stat(f.at("/a/g"), nil)
 	stat(byID(id), nil)

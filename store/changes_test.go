@@ -330,7 +330,7 @@ func (f *fixture) scribble(r *rand.Rand, steps int) {
 		case 4:
 			_, err = f.Move(ctx, f.at(from), f.at(to), store.MoveOptions{}, f.me())
 		case 5:
-			_, err = f.Copy(ctx, f.at(from), f.at(to), store.CopyOptions{}, f.me())
+			_, _, err = f.Copy(ctx, f.at(from), f.at(to), store.CopyOptions{}, f.me())
 		case 6:
 			err = f.Remove(ctx, f.at(from), f.me())
 		}

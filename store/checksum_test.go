@@ -221,7 +221,7 @@ func TestModifiedByClients(t *testing.T) {
 
 	copied := func(from, to string, at time.Time) {
 		t.Helper()
-		_, err := f.Copy(t.Context(), f.at(from), f.at(to), store.CopyOptions{Modified: at}, f.me())
+		_, _, err := f.Copy(t.Context(), f.at(from), f.at(to), store.CopyOptions{Modified: at}, f.me())
 		must(t, err)
 	}
 	moved := func(from, to string, at time.Time) {
@@ -254,7 +254,7 @@ func TestModifiedOfABigCopy(t *testing.T) {
 	f := newFixture(t)
 	f.bigTree("/big")
 	at := time.Unix(1e9, 0).UTC()
-	_, err := f.Copy(t.Context(), f.at("/big"), f.at("/copy"), store.CopyOptions{Modified: at}, f.me())
+	_, _, err := f.Copy(t.Context(), f.at("/big"), f.at("/copy"), store.CopyOptions{Modified: at}, f.me())
 	must(t, err)
 	wantEqual(t, "modification time", f.stat("/copy").Modified, at)
 }

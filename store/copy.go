@@ -34,8 +34,8 @@ type CopyOptions struct {
 // are copied, and locks and versions are not copied. What the destination mapped
 // to is replaced; a lock rooted there stays and holds the copy from then on. A
 // file that replaces a file takes over its versions and, where versions are kept,
-// its content as the newest. created tells whether the destination mapped to
-// nothing. The workspaces may differ.
+// its content as the newest. id is what was made; created tells whether the
+// destination mapped to nothing. The workspaces may differ.
 //
 // A tree of more than 2,000 members is built out of sight in chunks and put in
 // place by a last transaction that asks the claim again; changes of the source
@@ -43,9 +43,9 @@ type CopyOptions struct {
 //
 // Errors: ErrNotFound (source), ErrBadName, ErrTooDeep, ErrNoParent, ErrRoot,
 // ErrIntoItself, ErrExists, ErrQuota, *lockns.LockedError, and the claim's.
-func (s *Store) Copy(ctx context.Context, from, to Target, o CopyOptions, c Claim) (created bool, err error) {
+func (s *Store) Copy(ctx context.Context, from, to Target, o CopyOptions, c Claim) (id lockns.Root, created bool, err error) {
 	if err := to.Path.check(); err != nil {
-		return false, err
+		return id, false, err
 	}
 	var big *Node
 	level := 0
@@ -66,10 +66,11 @@ func (s *Store) Copy(ctx context.Context, from, to Target, o CopyOptions, c Clai
 				return nil
 			}
 		}
-		return t.copyNow(src, dst, o)
+		id, err = t.copyNow(src, dst, o)
+		return err
 	})
 	if err != nil || big == nil {
-		return created, err
+		return id, created, err
 	}
 	return s.copyBig(ctx, from, to, o, *big, level, c)
 }
@@ -174,10 +175,10 @@ func (t *tx) inherit(dst *spot, src *Node, kept []lockns.Lock, place lockns.Plac
 }
 
 // copyNow copies a file, an empty folder or a small tree in this transaction.
-func (t *tx) copyNow(src, dst *spot, o CopyOptions) error {
+func (t *tx) copyNow(src, dst *spot, o CopyOptions) (id lockns.Root, err error) {
 	kept, err := t.clear(dst, src.node)
 	if err != nil {
-		return err
+		return id, err
 	}
 	var n Node
 	if src.node.IsFolder() {
@@ -186,24 +187,24 @@ func (t *tx) copyNow(src, dst *spot, o CopyOptions) error {
 		n, err = t.copyFile(src.node, dst)
 	}
 	if err != nil {
-		return err
+		return id, err
 	}
 	if err := t.setModified(&n, o.Modified); err != nil {
-		return err
+		return id, err
 	}
 	if err := t.inherit(dst, src.node, kept, n.Place); err != nil {
-		return err
+		return id, err
 	}
 	if err := t.fits(dst.space); err != nil {
-		return err
+		return id, err
 	}
 	if err := t.touchFolder(dst.space, dst.parentID); err != nil {
-		return err
+		return id, err
 	}
 	if err := t.changedNode(dst.space, &n); err != nil {
-		return err
+		return id, err
 	}
-	return t.at(Written)
+	return n.Place.Root, t.at(Written)
 }
 
 // fits refuses when the workspace now stores more than its quota. The freed
@@ -253,7 +254,7 @@ func (t *tx) copyFolder(src, dst *spot, members bool) (Node, error) {
 
 // copyBig builds the copy of a big tree, whose root will be at this level, under a
 // detached folder and attaches it.
-func (s *Store) copyBig(ctx context.Context, from, to Target, o CopyOptions, src Node, level int, c Claim) (created bool, err error) {
+func (s *Store) copyBig(ctx context.Context, from, to Target, o CopyOptions, src Node, level int, c Claim) (id lockns.Root, created bool, err error) {
 	var root int64
 	var build copier
 	spaces := []lockns.Workspace{to.Workspace}
@@ -302,7 +303,7 @@ func (s *Store) copyBig(ctx context.Context, from, to Target, o CopyOptions, src
 	if err != nil {
 		s.abandon(context.WithoutCancel(ctx), root)
 	}
-	return created, err
+	return lockns.Root{Kind: lockns.FolderRoot, ID: root}, created, err
 }
 
 // addDetached inserts the root of a tree to be built out of sight. It is born

@@ -21,7 +21,7 @@ func TestCopy(t *testing.T) {
 	f.setProp("/d/sub/f", "c", "3")
 	f.advance(time.Hour)
 	t.Run("takes the whole tree with its properties and shares the objects", func(t *testing.T) {
-		created, err := f.Copy(t.Context(), f.at("/d"), f.at("/e"), store.CopyOptions{}, f.me())
+		_, created, err := f.Copy(t.Context(), f.at("/d"), f.at("/e"), store.CopyOptions{}, f.me())
 		must(t, err)
 		wantEqual(t, "created", created, true)
 		wantEqual(t, "tree", f.list("/e"), "/e/\n/e/sub/\n/e/sub/f")
@@ -41,13 +41,13 @@ func TestCopy(t *testing.T) {
 		wantEqual(t, "content type", to.ContentType, from.ContentType)
 	})
 	t.Run("of depth 0 takes no members", func(t *testing.T) {
-		_, err := f.Copy(t.Context(), f.at("/d"), f.at("/shallow"), store.CopyOptions{Shallow: true}, f.me())
+		_, _, err := f.Copy(t.Context(), f.at("/d"), f.at("/shallow"), store.CopyOptions{Shallow: true}, f.me())
 		must(t, err)
 		wantEqual(t, "tree", f.list("/shallow"), "/shallow/")
 		wantSlice(t, "properties", f.props("/shallow"), []string{"a=1"})
 	})
 	t.Run("of depth 0 may go below its source", func(t *testing.T) {
-		_, err := f.Copy(t.Context(), f.at("/d"), f.at("/d/d"), store.CopyOptions{Shallow: true}, f.me())
+		_, _, err := f.Copy(t.Context(), f.at("/d"), f.at("/d/d"), store.CopyOptions{Shallow: true}, f.me())
 		must(t, err)
 		wantEqual(t, "tree", f.list("/d/d"), "/d/d/")
 	})
@@ -131,7 +131,13 @@ func (f *fixture) transfer(op, from, to string, noOverwrite bool) (bool, error) 
 
 func (f *fixture) transferAs(op string, from, to store.Target, noOverwrite bool, c store.Claim) (bool, error) {
 	if op == "copy" {
-		return f.Copy(f.t.Context(), from, to, store.CopyOptions{NoOverwrite: noOverwrite}, c)
+		id, created, err := f.Copy(f.t.Context(), from, to, store.CopyOptions{NoOverwrite: noOverwrite}, c)
+		if err == nil {
+			made, err := f.Stat(f.t.Context(), to)
+			must(f.t, err)
+			wantEqual(f.t, "what the copy says it made", id, made.Place.Root)
+		}
+		return created, err
 	}
 	return f.Move(f.t.Context(), from, to, store.MoveOptions{NoOverwrite: noOverwrite}, c)
 }
@@ -178,7 +184,7 @@ func TestTransferRefuses(t *testing.T) {
 		wantError(t, err, store.ErrIntoItself)
 	})
 	t.Run("copy of depth 0 refuses onto itself", func(t *testing.T) {
-		_, err := f.Copy(t.Context(), f.at("/d"), f.at("/d"), store.CopyOptions{Shallow: true}, f.me())
+		_, _, err := f.Copy(t.Context(), f.at("/d"), f.at("/d"), store.CopyOptions{Shallow: true}, f.me())
 		wantError(t, err, store.ErrIntoItself)
 	})
 	wantEqual(t, "tree", f.list("/"), before)
@@ -334,7 +340,7 @@ func TestTransferLocks(t *testing.T) {
 		a, b := f.lock("/src", lockns.Resource), f.lock("/dst", lockns.Resource)
 		_, err := f.Move(t.Context(), f.at("/src/f"), f.at("/dst/f"), store.MoveOptions{}, f.me())
 		wantLocked(t, err, a.Lock.Token, b.Lock.Token)
-		_, err = f.Copy(t.Context(), f.at("/src/f"), f.at("/dst/f"), store.CopyOptions{}, f.me())
+		_, _, err = f.Copy(t.Context(), f.at("/src/f"), f.at("/dst/f"), store.CopyOptions{}, f.me())
 		wantLocked(t, err, b.Lock.Token)
 		_, err = f.Move(t.Context(), f.at("/src/f"), f.at("/dst/f"), store.MoveOptions{}, with{f.user.ID, []string{a.Lock.Token, b.Lock.Token}})
 		must(t, err)

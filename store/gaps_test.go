@@ -201,7 +201,7 @@ func gapBypass(t *testing.T) {
 	before := f.state()
 	_, move := f.Move(t.Context(), f.at("/d"), f.at("/moved"), store.MoveOptions{}, claim)
 	_, onto := f.Move(t.Context(), f.at("/other"), f.at("/d"), store.MoveOptions{}, claim)
-	_, copied := f.Copy(t.Context(), f.at("/other"), f.at("/d"), store.CopyOptions{}, claim)
+	_, _, copied := f.Copy(t.Context(), f.at("/other"), f.at("/d"), store.CopyOptions{}, claim)
 	for _, err := range []error{f.Remove(t.Context(), f.at("/d"), claim), move, onto, copied} {
 		wantLocked(t, err, inner.Token, theirs.Lock.Token)
 	}
@@ -245,7 +245,7 @@ func gapEveryChange(t *testing.T) {
 			},
 			"delete": func(c store.Claim) error { return f.Remove(t.Context(), f.at("/f"), c) },
 			"overwrite by COPY": func(c store.Claim) error {
-				_, err := f.Copy(t.Context(), f.at("/g"), f.at("/f"), store.CopyOptions{}, c)
+				_, _, err := f.Copy(t.Context(), f.at("/g"), f.at("/f"), store.CopyOptions{}, c)
 				return err
 			},
 			"overwrite by MOVE": func(c store.Claim) error {

@@ -64,7 +64,7 @@ func (f *fixture) treeGenerations() []generationCase {
 		return func() error { _, err := f.PatchProps(ctx, f.at("/n"), p, own()); return err }
 	}
 	cp := func(from, to string) func() error {
-		return func() error { _, err := f.Copy(ctx, f.at(from), f.at(to), store.CopyOptions{}, own()); return err }
+		return func() error { _, _, err := f.Copy(ctx, f.at(from), f.at(to), store.CopyOptions{}, own()); return err }
 	}
 	move := func(from, to string) func() error {
 		return func() error { _, err := f.Move(ctx, f.at(from), f.at(to), store.MoveOptions{}, own()); return err }
@@ -177,7 +177,7 @@ func (f *fixture) bothGenerations(bob store.User) []generationCase {
 			return nil
 		}, func() error { return move(f.at("/both"), at(bob, "/both"), own()) }},
 		{"COPY to a workspace onto a lock", 0, 1, 0, lockThereAndPut, func() error {
-			_, err := f.Copy(ctx, f.at("/both"), at(bob, "/both"), store.CopyOptions{}, own())
+			_, _, err := f.Copy(ctx, f.at("/both"), at(bob, "/both"), store.CopyOptions{}, own())
 			return err
 		}},
 		{"MOVE to a workspace that fails", 0, 0, 0, lockThereAndPut, func() error {

@@ -273,7 +273,7 @@ func (f *fixture) move(from, to string) {
 
 func (f *fixture) copy(from, to string) {
 	f.t.Helper()
-	_, err := f.Copy(f.t.Context(), f.at(from), f.at(to), store.CopyOptions{}, f.me())
+	_, _, err := f.Copy(f.t.Context(), f.at(from), f.at(to), store.CopyOptions{}, f.me())
 	must(f.t, err)
 }
 

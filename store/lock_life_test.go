@@ -180,7 +180,7 @@ func TestClaimOrder(t *testing.T) {
 			_, mkdir := f.Mkdir(t.Context(), f.at("/d/e"), store.Patch{}, c.claim)
 			_, props := f.PatchProps(t.Context(), f.at("/d/f"), store.Patch{Props: []store.PropOp{prop("a", "1")}}, c.claim)
 			_, move := f.Move(t.Context(), f.at("/d/f"), f.at("/g"), store.MoveOptions{}, c.claim)
-			_, copied := f.Copy(t.Context(), f.at("/d/f"), f.at("/d/g"), store.CopyOptions{}, c.claim)
+			_, _, copied := f.Copy(t.Context(), f.at("/d/f"), f.at("/d/g"), store.CopyOptions{}, c.claim)
 			_, null := f.Lock(t.Context(), f.at("/d/new"), f.spec(lockns.Resource), c.claim)
 			for _, err := range []error{put, mkdir, props, move, copied, null, f.Remove(t.Context(), f.at("/d/f"), c.claim)} {
 				c.check(t, err)

@@ -214,7 +214,7 @@ func TestLockGuards(t *testing.T) {
 			return err
 		},
 		"COPY onto the file": func(c store.Claim) error {
-			_, err := f.Copy(ctx, f.at("/other"), f.at("/d/f"), store.CopyOptions{}, c)
+			_, _, err := f.Copy(ctx, f.at("/other"), f.at("/d/f"), store.CopyOptions{}, c)
 			return err
 		},
 	}

@@ -2,6 +2,8 @@ package store
 
 import (
 	"io"
+	"strconv"
+	"strings"
 	"time"
 
 	"holdfast/lockns"
@@ -65,6 +67,19 @@ type Node struct {
 	lastChange int64 // id of the last change of its members; 0 for files
 }
 
+// ID is the id of the node's row: of a file, or of a folder, the workspace root's
+// too.
+func (n Node) ID() int64 {
+	if n.Place.Root.Kind != lockns.WorkspaceRoot {
+		return n.Place.Root.ID
+	}
+	id, _ := strconv.ParseInt(strings.Trim(n.Place.Ancestry, "/"), 10, 64) // as RootPlace made it
+	return id
+}
+
+// Parent is the id of the folder that the node is in; 0 for the workspace root.
+func (n Node) Parent() int64 { return n.parent }
+
 // IsFolder reports whether the node is a folder or the workspace root.
 func (n Node) IsFolder() bool { return n.Place.IsFolder() }
 
@@ -113,8 +128,8 @@ func (w Want) needsLocks() bool { return w.Locks || w.States && w.projection == 
 // Entry is one resource of a Walk.
 type Entry struct {
 	Node
-	// Path is where the resource is, spelled as stored (the start of the
-	// walk as asked).
+	// Path is where the resource is below the Base of the walk's target, spelled
+	// as stored (a start that was named by a path alone, as asked).
 	Path  Path
 	Props []Property
 	Locks []lockns.Lock

@@ -93,7 +93,7 @@ func (r *run) operation(s action) func() (verdict, lockns.Lock, error) {
 		case "move":
 			created, err = r.Move(ctx, at, to, store.MoveOptions{NoOverwrite: s.noOverwrite}, c)
 		case "copy":
-			created, err = r.Copy(ctx, at, to, store.CopyOptions{Shallow: s.shallow, NoOverwrite: s.noOverwrite}, c)
+			_, created, err = r.Copy(ctx, at, to, store.CopyOptions{Shallow: s.shallow, NoOverwrite: s.noOverwrite}, c)
 		case "lock", "relock", "refresh", "unlock", "force":
 			l, err = about(at, c)
 		default:

@@ -13,6 +13,7 @@ type spot struct {
 	*space
 	target Target
 	base   lockns.Place // of target.Base, or of the workspace root
+	levels int          // of base below the workspace root
 	above  Path         // the names from the workspace root down to where target.Path starts
 	// parent is the place of the folder the resource is in, or would be in;
 	// without an id when the path is the root or a folder above is missing.
@@ -48,6 +49,16 @@ func (sp *spot) name() string {
 // path is where the spot is below the workspace root.
 func (sp *spot) path() Path { return append(sp.above[:len(sp.above):len(sp.above)], sp.target.Path...) }
 
+// shown is where the spot is below its base: spelled as asked, but as stored where
+// the resource is known by id.
+func (sp *spot) shown() Path {
+	if sp.target.Start == (lockns.Root{}) {
+		return sp.target.Path
+	}
+	p := sp.path()
+	return p[sp.levels:len(p):len(p)]
+}
+
 // mapped is find for a path that must map to something: ErrNotFound otherwise.
 func (t *tx) mapped(target Target) (*spot, error) {
 	sp, err := t.find(target)
@@ -70,7 +81,7 @@ func (t *tx) find(target Target) (*spot, error) {
 			return nil, err
 		}
 	}
-	sp.base = base.place
+	sp.base, sp.levels = base.place, len(base.path)
 	if target.Start.Kind == lockns.FileRoot {
 		return sp, t.findFile(sp, target)
 	}

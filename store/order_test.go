@@ -89,7 +89,7 @@ func TestTransactionOrder(t *testing.T) {
 		},
 		"remove": func(c store.Claim) error { return f.Remove(t.Context(), f.at("/d/removed"), c) },
 		"copy to another workspace": func(c store.Claim) error {
-			_, err := f.Copy(t.Context(), f.at("/d/copied"), at(bob, "/copied"), store.CopyOptions{}, c)
+			_, _, err := f.Copy(t.Context(), f.at("/d/copied"), at(bob, "/copied"), store.CopyOptions{}, c)
 			return err
 		},
 		"move to another workspace": func(c store.Claim) error {
@@ -97,7 +97,7 @@ func TestTransactionOrder(t *testing.T) {
 			return err
 		},
 		"copy from another workspace": func(c store.Claim) error {
-			_, err := f.Copy(t.Context(), at(bob, "/"), f.at("/d/bobs"), store.CopyOptions{}, c)
+			_, _, err := f.Copy(t.Context(), at(bob, "/"), f.at("/d/bobs"), store.CopyOptions{}, c)
 			return err
 		},
 		"lock": func(c store.Claim) error {

@@ -76,7 +76,7 @@ func lockStory(t *testing.T, answer func(cache.Key) (*lockns.Projection, error))
 		{"patch", func(c store.Claim) error { _, err := f.PatchProps(ctx, f.at("/d/f"), store.Patch{}, c); return err }},
 		{"mkdir", func(c store.Claim) error { _, err := f.Mkdir(ctx, f.at("/d/sub"), store.Patch{}, c); return err }},
 		{"copy", func(c store.Claim) error {
-			_, err := f.Copy(ctx, f.at("/g"), f.at("/d/f"), store.CopyOptions{}, c)
+			_, _, err := f.Copy(ctx, f.at("/g"), f.at("/d/f"), store.CopyOptions{}, c)
 			return err
 		}},
 		{"move", func(c store.Claim) error {

@@ -44,7 +44,7 @@ func TestPropLimits(t *testing.T) {
 		must(t, patch("/f", setOp("a", big)))
 		f.copy("/f", "/g")
 		f.copy("/f", "/h")
-		_, err := f.Copy(t.Context(), f.at("/f"), f.at("/i"), store.CopyOptions{}, f.me())
+		_, _, err := f.Copy(t.Context(), f.at("/f"), f.at("/i"), store.CopyOptions{}, f.me())
 		wantError(t, err, store.ErrQuota)
 		wantError(t, patch("/", setOp("a", big)), store.ErrQuota)
 		f.remove("/g")

@@ -230,7 +230,7 @@ func TestQuota(t *testing.T) {
 		wantEqual(t, "used", f.used(f.user), 50)
 	})
 	t.Run("refuses a copy", func(t *testing.T) {
-		_, err := f.Copy(t.Context(), f.at("/f"), f.at("/g"), store.CopyOptions{}, f.me())
+		_, _, err := f.Copy(t.Context(), f.at("/f"), f.at("/g"), store.CopyOptions{}, f.me())
 		wantError(t, err, store.ErrQuota)
 		f.gone("/g")
 	})

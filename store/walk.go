@@ -112,7 +112,7 @@ func (s *Store) Walk(ctx context.Context, target Target, depth int, want Want, l
 		if err := t.withinLimit(sp, depth, limit); err != nil {
 			return err
 		}
-		start, err = t.entry(sp.space, sp.node, target.Path, want)
+		start, err = t.entry(sp.space, sp.node, sp.shown(), want)
 		return err
 	})
 	if err != nil {
