@@ -3,18 +3,13 @@ package dav
 import (
 	"net/http"
 	"slices"
-	"strings"
 
 	"holdfast/store"
 )
 
-// foldName is a name as blocked names are compared: without regard to case and
-// normal form.
-func foldName(name string) string { return strings.ToLower(store.NameKey(name)) }
-
 // isBlocked reports whether a name is blocked.
 func (h *Handler) isBlocked(name string) bool {
-	return len(h.blocked) > 0 && h.blocked[foldName(name)]
+	return len(h.blocked) > 0 && h.blocked[store.CaselessKey(name)]
 }
 
 // hasBlocked reports whether a name of the path is blocked.

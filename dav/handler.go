@@ -78,7 +78,7 @@ type Principal struct {
 // its own between requests.
 type Handler struct {
 	opt     Options
-	blocked map[string]bool // by foldName
+	blocked map[string]bool // by store.CaselessKey
 	own     []string        // the prefixes of the caller's own mount that have no name in them
 	above   []above         // the collections above their own mount, but for "/"
 }
@@ -88,7 +88,7 @@ func New(o Options) *Handler {
 	o = o.withDefaults()
 	h := &Handler{opt: o, blocked: map[string]bool{}}
 	for _, name := range o.BlockedNames {
-		h.blocked[foldName(name)] = true
+		h.blocked[store.CaselessKey(name)] = true
 	}
 	h.own = append(h.own, o.Prefix)
 	if o.LegacyPrefix != "" {

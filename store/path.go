@@ -92,6 +92,9 @@ func CheckName(name string) error {
 	return nil
 }
 
+// CaselessKey is NameKey without regard to case, as blocked names are compared.
+func CaselessKey(name string) string { return strings.ToLower(NameKey(name)) }
+
 // NameKey is what names are looked up by: the NFC form, so that a name finds its
 // resource whichever normal form a client sends.
 func NameKey(name string) string { return norm.NFC.String(name) }

@@ -50,11 +50,15 @@ type API struct {
 	log     *slog.Logger
 	huma    huma.API
 	handler http.Handler
+	blocked map[string]bool // by store.CaselessKey
 }
 
 // New makes an API.
 func New(o Options) *API {
-	a := &API{o: o, log: o.Log}
+	a := &API{o: o, log: o.Log, blocked: map[string]bool{}}
+	for _, name := range o.BlockedNames {
+		a.blocked[store.CaselessKey(name)] = true
+	}
 	router := mux.NewRouter().SkipClean(true)
 	router.NotFoundHandler = a.refuse(problem(http.StatusNotFound, "not_found", "the API has nothing there; see "+Prefix+"/openapi.json"))
 	router.MethodNotAllowedHandler = a.refuse(problem(http.StatusMethodNotAllowed, "method.not_allowed", "the API has no such method there; see "+Prefix+"/openapi.json"))

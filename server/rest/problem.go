@@ -59,6 +59,9 @@ func problem(status int, code, detail string) *Problem {
 	return &Problem{Title: http.StatusText(status), Status: status, Code: code, Detail: detail}
 }
 
+// errBlocked: a name that is blocked was to be given or changed.
+var errBlocked = errors.New("rest: name is blocked")
+
 // refusals says what each error of the store, and of the login, is to a caller.
 // Order matters where one error wraps another.
 var refusals = []struct {
@@ -78,6 +81,7 @@ var refusals = []struct {
 	{store.ErrRoot, 403, "resource.is_root", "the root folder stays where it is", false, false},
 	{store.ErrIntoItself, 409, "move.into_itself", "source and destination overlap", false, false},
 	{store.ErrBadName, 400, "name.invalid", "the name is not allowed", false, false},
+	{errBlocked, 403, "name.blocked", "the name is reserved", false, false},
 	{store.ErrTooDeep, 403, "path.too_deep", "the path has too many levels", false, false},
 	{store.ErrTooMany, 403, "too_many_members", "too many members are below this folder", false, false},
 	{store.ErrForbidden, 403, "forbidden", "you may not do this here", false, false},
