@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -60,8 +61,8 @@ func New(o Options) *API {
 		a.blocked[store.CaselessKey(name)] = true
 	}
 	router := mux.NewRouter().SkipClean(true)
-	router.NotFoundHandler = a.refuse(problem(http.StatusNotFound, "not_found", "the API has nothing there; see "+Prefix+"/openapi.json"))
-	router.MethodNotAllowedHandler = a.refuse(problem(http.StatusMethodNotAllowed, "method.not_allowed", "the API has no such method there; see "+Prefix+"/openapi.json"))
+	router.NotFoundHandler = a.unmatched(router)
+	router.MethodNotAllowedHandler = router.NotFoundHandler
 	config := huma.DefaultConfig("Holdfast", "1")
 	config.Info.Description = "Files, their locks, and who may use them, beside WebDAV."
 	config.Servers = []*huma.Server{{URL: Prefix}}
@@ -80,6 +81,7 @@ func New(o Options) *API {
 // registrations are the groups of operations.
 var registrations = []func(*API){
 	(*API).registerSessions,
+	(*API).registerWorkspaces,
 }
 
 // ServeHTTP implements http.Handler.
@@ -107,6 +109,32 @@ func (a *API) sameOrigin(next http.Handler) http.Handler {
 	}
 	guard.SetDenyHandler(a.refuse(problem(http.StatusForbidden, "request.cross_origin", "a page of another origin may not do this")))
 	return guard.Handler(next)
+}
+
+// methods are those that operations have.
+var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
+
+// unmatched answers what no operation does: another method of a path that has
+// operations, or another path. The router itself does not know for sure, since the
+// prefix, which every route matches, makes it forget the methods it has seen.
+func (a *API) unmatched(router *mux.Router) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var allow []string
+		for _, method := range methods {
+			other, match := *r, mux.RouteMatch{}
+			other.Method = method
+			if router.Match(&other, &match) && match.MatchErr == nil {
+				allow = append(allow, method)
+			}
+		}
+		if len(allow) == 0 {
+			a.write(w, r, problem(http.StatusNotFound, "not_found", "the API has nothing there; see "+Prefix+"/openapi.json"))
+			return
+		}
+		p := problem(http.StatusMethodNotAllowed, "method.not_allowed", "the API has no such method there; see "+Prefix+"/openapi.json")
+		p.headers = http.Header{"Allow": {strings.Join(allow, ", ")}}
+		a.write(w, r, p)
+	})
 }
 
 // refuse answers everything with one problem.

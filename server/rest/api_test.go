@@ -2,6 +2,7 @@ package rest_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"holdfast/store"
@@ -15,7 +16,13 @@ func TestEverythingIsAProblem(t *testing.T) {
 	ada.do("GET", "/nothing", nil).refuses(404, "not_found")
 	nobody.do("GET", "/nothing", nil).refuses(404, "not_found")
 	nobody.do("GET", "", nil).refuses(404, "not_found")
-	ada.do("POST", "/me", nil).refuses(405, "method.not_allowed")
+	for _, path := range []string{"/me", "/workspaces", "/workspaces/personal"} {
+		a := ada.do("POST", path, nil)
+		a.refuses(405, "method.not_allowed")
+		if got := a.header.Get("Allow"); !strings.Contains(got, "GET") || strings.Contains(got, "POST") {
+			t.Errorf("%s allows %q", path, got)
+		}
+	}
 	a := nobody.do("GET", "/me", nil)
 	a.refuses(401, "login.required")
 	if got := a.header.Get("WWW-Authenticate"); got != `Bearer realm="Holdfast"` {
