@@ -26,9 +26,10 @@ func (f *fixture) auditLines(filter store.AuditFilter) []string {
 // TestAuditOfUsersAndTeams: every event, who caused it, and where.
 func TestAuditOfUsersAndTeams(t *testing.T) {
 	f := newFixture(t)
-	f.addUser("bob")
+	_, err := f.AddUser(t.Context(), store.NewUser{Name: "bob", By: boss})
+	must(t, err)
 	text, hash, yes, no, quota := "B", "argon2-of-a-secret", true, false, int64(5)
-	_, err := f.SetUser(t.Context(), "BOB", store.UserPatch{DisplayName: &text, PasswordHash: &hash, Admin: &yes, Disabled: &no, Quota: &quota})
+	_, err = f.SetUser(t.Context(), "BOB", store.UserPatch{DisplayName: &text, PasswordHash: &hash, Admin: &yes, Disabled: &no, Quota: &quota, By: boss})
 	must(t, err)
 	_, err = f.SetUser(t.Context(), "bob", store.UserPatch{})
 	must(t, err)
@@ -46,9 +47,9 @@ func TestAuditOfUsersAndTeams(t *testing.T) {
 	must(t, f.RemoveAccount(t.Context(), "BOB", "phone", boss))
 	must(t, f.RemoveMember(t.Context(), "OPS", "BOB", boss))
 	must(t, f.RemoveTeam(t.Context(), "OPS", boss))
-	must(t, f.RemoveUser(t.Context(), "BOB"))
+	must(t, f.RemoveUser(t.Context(), "BOB", boss))
 	wantSlice(t, "audit log", f.auditLines(store.AuditFilter{}), []string{
-		" user.removed  bob: ",
+		"boss user.removed  bob: ",
 		"boss team.removed team Ops: ",
 		"boss account.removed team bob: pad",
 		"boss account.removed team bob: car",
@@ -60,8 +61,8 @@ func TestAuditOfUsersAndTeams(t *testing.T) {
 		"boss member.set team bob: member",
 		"boss member.set team ada: owner",
 		"boss team.added team Ops: ",
-		" user.changed  bob: display name, password, admin=true, disabled=false, quota=5",
-		" user.added  bob: ",
+		"boss user.changed  bob: display name, password, admin=true, disabled=false, quota=5",
+		"boss user.added  bob: ",
 		" user.added  ada: ",
 	})
 	entries, err := f.Audit(t.Context(), store.AuditFilter{Event: "team.added"})
@@ -74,7 +75,7 @@ func TestAuditOfUsersAndTeams(t *testing.T) {
 		before := f.rows("audit_log")
 		_, err := f.AddUser(t.Context(), store.NewUser{Name: "ada"})
 		wantError(t, err, store.ErrExists)
-		wantError(t, f.RemoveUser(t.Context(), "bob"), store.ErrNotFound)
+		wantError(t, f.RemoveUser(t.Context(), "bob", store.Actor{}), store.ErrNotFound)
 		wantError(t, f.RemoveAccount(t.Context(), "ada", "none", boss), store.ErrNotFound)
 		wantEqual(t, "entries", f.rows("audit_log"), before)
 	})

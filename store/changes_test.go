@@ -162,7 +162,7 @@ func (f *fixture) noChanges(bob store.User) []changesCase {
 			_, err := f.Purge(ctx)
 			return err
 		}},
-		{"the end of a user", nil, nil, func() error { return f.RemoveUser(ctx, bob.Name) }},
+		{"the end of a user", nil, nil, func() error { return f.RemoveUser(ctx, bob.Name, store.Actor{}) }},
 	}
 }
 

@@ -17,5 +17,5 @@ func TestCloseTwice(t *testing.T) {
 	must(t, s.Close())
 	_, err = s.User(t.Context(), "ada")
 	wantError(t, err, store.ErrClosed)
-	wantError(t, s.RemoveUser(t.Context(), "ada"), store.ErrClosed)
+	wantError(t, s.RemoveUser(t.Context(), "ada", store.Actor{}), store.ErrClosed)
 }

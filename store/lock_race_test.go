@@ -198,7 +198,7 @@ func TestRaceRebindAndUnlock(t *testing.T) {
 func TestRaceRemovalAndAcquire(t *testing.T) {
 	removals := map[string]func(f *fixture, name string) (ws lockns.Workspace, remove func() error){
 		"a user's": func(f *fixture, name string) (lockns.Workspace, func() error) {
-			return f.addUser(name).Workspace(), func() error { return f.RemoveUser(f.t.Context(), name) }
+			return f.addUser(name).Workspace(), func() error { return f.RemoveUser(f.t.Context(), name, store.Actor{}) }
 		},
 		"a team's": func(f *fixture, name string) (lockns.Workspace, func() error) {
 			team, err := f.AddTeam(f.t.Context(), store.NewTeam{Name: name, Owner: f.user.Name})

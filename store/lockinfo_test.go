@@ -60,7 +60,7 @@ func TestDescribeLocks(t *testing.T) {
 	wantSlice(t, "under other names", f.describe(0, folder, file), []string{mine + " /A/b ada ada", mine + " /A/b/f  "})
 	must(t, f.Remove(t.Context(), inTeam(team, "/g"), with{f.user.ID, []string{out.Lock.Token}}))
 	wantSlice(t, "of what is gone", f.describe(0, out.Lock), []string{team.Workspace().String() + "  ada ada"})
-	must(t, f.RemoveUser(t.Context(), "bob"))
+	must(t, f.RemoveUser(t.Context(), "bob", store.Actor{}))
 	if infos, err := f.DescribeLocks(t.Context(), 0, []lockns.Lock{theirs.Lock}); err != nil || infos[0].At != "" {
 		t.Errorf("of a removed user: %+v, %v", infos, err)
 	}

@@ -89,7 +89,7 @@ func everything(t *testing.T, f *fixture) {
 	must(t, err)
 	_, err = f.Users(ctx)
 	must(t, err)
-	must(t, f.RemoveUser(ctx, "bob"))
+	must(t, f.RemoveUser(ctx, "bob", store.Actor{}))
 	f.advance(40 * 24 * time.Hour)
 	for _, run := range []func(context.Context) (int, error){f.ExpireLocks, f.Purge, f.PruneVersions, f.PruneUploads, f.PruneChanges, f.Purge, f.CollectGarbage, f.RemoveOrphans} {
 		for n := 1; n > 0; {
@@ -130,6 +130,8 @@ func withOthers(t *testing.T, f *fixture, bob store.User) {
 	_, err = f.Membership(ctx, bob.ID, "Ops")
 	must(t, err)
 	_, err = f.Memberships(ctx, bob.ID)
+	must(t, err)
+	_, err = f.Workspaces(ctx, bob.ID, lockns.Workspace{}, 10)
 	must(t, err)
 	for _, filter := range []store.AuditFilter{
 		{}, {After: 1}, {Event: "x"}, {Event: "x", After: 1}, {Actor: "x", After: 1}, {Workspace: team.Workspace(), After: 1},

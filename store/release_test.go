@@ -146,7 +146,7 @@ func TestForceUnlockStartsAgain(t *testing.T) {
 		f, bob, _ := setup(t)
 		out, err := f.Lock(t.Context(), at(bob, "/g"), specOf(bob, lockns.Resource), store.Holder(bob.ID))
 		must(t, err)
-		n := f.onLocated(func(int) { must(t, f.RemoveUser(t.Context(), "bob")) })
+		n := f.onLocated(func(int) { must(t, f.RemoveUser(t.Context(), "bob", store.Actor{})) })
 		_, err = f.ForceUnlock(t.Context(), out.Lock.ID, admin)
 		wantError(t, err, store.ErrNotFound)
 		wantEqual(t, "snapshots", *n, 1)
@@ -185,7 +185,7 @@ func TestExpireLocksStartsAgain(t *testing.T) {
 		f, bob := setup(t)
 		n := f.onLocated(func(n int) {
 			if n == 1 {
-				must(t, f.RemoveUser(t.Context(), f.user.Name))
+				must(t, f.RemoveUser(t.Context(), f.user.Name, store.Actor{}))
 			}
 		})
 		locks, err := f.ExpireLocks(t.Context())

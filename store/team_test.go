@@ -248,15 +248,15 @@ func TestLastOwner(t *testing.T) {
 				f.SetMember(f.t.Context(), "Ops", "bob", store.Admin, boss))
 		}, store.ErrLastOwner},
 		{"a user is removed whatever they own", func(f *fixture) error {
-			return f.RemoveUser(f.t.Context(), "ada")
+			return f.RemoveUser(f.t.Context(), "ada", store.Actor{})
 		}, nil},
 		{"members left by their owner may go", func(f *fixture) error {
 			f.addUser("eve")
 			return errors.Join(f.SetMember(f.t.Context(), "Ops", "eve", store.Writer, boss),
-				f.RemoveUser(f.t.Context(), "ada"), f.RemoveMember(f.t.Context(), "Ops", "bob", boss))
+				f.RemoveUser(f.t.Context(), "ada", store.Actor{}), f.RemoveMember(f.t.Context(), "Ops", "bob", boss))
 		}, nil},
 		{"a member left by the owner may become one", func(f *fixture) error {
-			return errors.Join(f.RemoveUser(f.t.Context(), "ada"), f.SetMember(f.t.Context(), "Ops", "bob", store.Owner, boss))
+			return errors.Join(f.RemoveUser(f.t.Context(), "ada", store.Actor{}), f.SetMember(f.t.Context(), "Ops", "bob", store.Owner, boss))
 		}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -472,7 +472,7 @@ func TestRemoveUserEndsUploads(t *testing.T) {
 		must(t, err)
 	}
 	f.upload("u", "mine")
-	must(t, f.RemoveUser(t.Context(), "bob"))
+	must(t, f.RemoveUser(t.Context(), "bob", store.Actor{}))
 	f.clean()
 	f.purgeAll()
 	wantEqual(t, "pieces left", f.rows("upload_chunks"), 1)

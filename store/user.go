@@ -15,6 +15,7 @@ type NewUser struct {
 	PasswordHash      string // "" for a user who cannot log in
 	Admin             bool
 	Quota             int64 // bytes in the personal workspace; 0 for the default
+	By                Actor
 }
 
 // UserPatch changes a user; nil fields stay as they are.
@@ -22,6 +23,7 @@ type UserPatch struct {
 	DisplayName, PasswordHash *string
 	Admin, Disabled           *bool
 	Quota                     *int64 // 0 for the default
+	By                        Actor
 }
 
 // CheckUserName refuses a name no user may have, with an error that wraps
@@ -118,7 +120,7 @@ func (s *Store) AddUser(ctx context.Context, n NewUser) (u User, err error) {
 		if err := t.addWorkspace(lockns.Workspace{Kind: lockns.Personal, ID: id}, n.Quota); err != nil {
 			return err
 		}
-		if err := t.audit(Actor{}, "user.added", lockns.Workspace{}, n.Name, ""); err != nil {
+		if err := t.audit(n.By, "user.added", lockns.Workspace{}, n.Name, ""); err != nil {
 			return err
 		}
 		u, err = t.user(n.Name)
@@ -161,7 +163,7 @@ func (s *Store) SetUser(ctx context.Context, name string, p UserPatch) (u User, 
 			return err
 		}
 		if p.Disabled != nil && *p.Disabled {
-			if err := t.dropHeld(u, "user disabled"); err != nil {
+			if err := t.dropHeld(u, p.By, "user disabled"); err != nil {
 				return err
 			}
 		}
@@ -169,7 +171,7 @@ func (s *Store) SetUser(ctx context.Context, name string, p UserPatch) (u User, 
 			return err
 		}
 		if changes := p.changes(); changes != "" {
-			if err := t.audit(Actor{}, "user.changed", lockns.Workspace{}, u.Name, changes); err != nil {
+			if err := t.audit(p.By, "user.changed", lockns.Workspace{}, u.Name, changes); err != nil {
 				return err
 			}
 		}
@@ -236,7 +238,7 @@ func (t *tx) setUser(id int64, p UserPatch) error {
 
 // dropHeld ends all locks that a user holds, in every workspace, and takes the
 // workspaces in key order, the user's own among them.
-func (t *tx) dropHeld(u User, why string) error {
+func (t *tx) dropHeld(u User, by Actor, why string) error {
 	held := []lockns.Workspace{u.Workspace()}
 	err := t.rows(`SELECT DISTINCT n.workspace_type, n.workspace_id FROM resource_locks l
 JOIN resource_lock_namespaces n ON n.id = l.namespace_id WHERE l.holder_user_id = ?`, []any{u.ID}, func(scan func(...any) error) error {
@@ -254,7 +256,7 @@ JOIN resource_lock_namespaces n ON n.id = l.namespace_id WHERE l.holder_user_id 
 		return err
 	}
 	for _, ws := range held {
-		if err := t.dropHeldIn(t.spaces[ws], Actor{}, u, why); err != nil {
+		if err := t.dropHeldIn(t.spaces[ws], by, u, why); err != nil {
 			return err
 		}
 	}
@@ -278,16 +280,16 @@ func (t *tx) dropHeldIn(sp *space, by Actor, u User, why string) error {
 // RemoveUser removes a user with their memberships, accounts and uploads, their
 // locks everywhere, and their workspace with all locks in it; its tree is detached and
 // purged later. A team may be left without an owner. ErrNotFound.
-func (s *Store) RemoveUser(ctx context.Context, name string) error {
+func (s *Store) RemoveUser(ctx context.Context, name string, by Actor) error {
 	return s.update(ctx, nil, func(t *tx) error {
 		u, err := t.user(name)
 		if err != nil {
 			return err
 		}
-		if err := t.dropHeld(u, "user removed"); err != nil {
+		if err := t.dropHeld(u, by, "user removed"); err != nil {
 			return err
 		}
-		if err := t.removeWorkspace(u.Workspace(), Actor{}, u.Name); err != nil {
+		if err := t.removeWorkspace(u.Workspace(), by, u.Name); err != nil {
 			return err
 		}
 		if err := t.endUploadsOf(u.ID); err != nil {
@@ -297,7 +299,7 @@ func (s *Store) RemoveUser(ctx context.Context, name string) error {
 		if _, err := t.exec(`DELETE FROM users WHERE id = ?`, u.ID); err != nil {
 			return err
 		}
-		return t.audit(Actor{}, "user.removed", lockns.Workspace{}, u.Name, "")
+		return t.audit(by, "user.removed", lockns.Workspace{}, u.Name, "")
 	})
 }
 

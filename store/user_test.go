@@ -102,7 +102,7 @@ func TestRemoveUser(t *testing.T) {
 	must(t, err)
 	_, err = f.Lock(t.Context(), f.at("/g"), specOf(bob, lockns.Resource), store.Holder(bob.ID)) // bob's, in ada's
 	must(t, err)
-	must(t, f.RemoveUser(t.Context(), "Bob"))
+	must(t, f.RemoveUser(t.Context(), "Bob", store.Actor{}))
 	wantEqual(t, "locks", f.rows("resource_locks"), 0)
 	_, err = f.User(t.Context(), "bob")
 	wantError(t, err, store.ErrNotFound)
@@ -110,7 +110,7 @@ func TestRemoveUser(t *testing.T) {
 	wantError(t, err, store.ErrNotFound)
 	_, _, err = f.Put(t.Context(), at(bob, "/f"), file("x"), store.Holder(bob.ID))
 	wantError(t, err, store.ErrNotFound)
-	wantError(t, f.RemoveUser(t.Context(), "bob"), store.ErrNotFound)
+	wantError(t, f.RemoveUser(t.Context(), "bob", store.Actor{}), store.ErrNotFound)
 	f.clean()
 	f.purge()
 	wantEqual(t, "garbage", f.rows("garbage"), 1)
@@ -133,7 +133,7 @@ func TestUserLosesLocks(t *testing.T) {
 			_, err := f.SetUser(f.t.Context(), "bob", store.UserPatch{Disabled: &yes})
 			return err
 		}},
-		{"removed", "user removed", func(f *fixture) error { return f.RemoveUser(f.t.Context(), "bob") }},
+		{"removed", "user removed", func(f *fixture) error { return f.RemoveUser(f.t.Context(), "bob", store.Actor{}) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := newFixture(t)
@@ -198,7 +198,7 @@ func TestRemovedUserLeavesNothing(t *testing.T) {
 	f.lockIn(bob, f.at("/f"))
 	f.lockIn(bob, f.at("/g"))
 	f.lockIn(f.user, f.at("/h"))
-	must(t, f.RemoveUser(t.Context(), "ada"))
+	must(t, f.RemoveUser(t.Context(), "ada", store.Actor{}))
 	for _, table := range []string{"resource_locks", "team_members", "accounts"} {
 		wantEqual(t, table, f.rows(table), 0)
 	}

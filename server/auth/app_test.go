@@ -130,7 +130,9 @@ func TestAppPasswordEnds(t *testing.T) {
 			_, err := f.store.SetUser(ctx, user, store.UserPatch{Disabled: &yes})
 			return err
 		}, ErrCredentials},
-		"dora": {"the user is removed", f.store.RemoveUser, ErrCredentials},
+		"dora": {"the user is removed", func(ctx context.Context, user string) error {
+			return f.store.RemoveUser(ctx, user, store.Actor{})
+		}, ErrCredentials},
 		"eve": {"the user leaves the team", func(ctx context.Context, user string) error {
 			return f.store.RemoveMember(ctx, "of "+user, user, store.Actor{})
 		}, ErrCredentials},

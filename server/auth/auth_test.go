@@ -171,7 +171,7 @@ func TestAuthenticateGivesTheRowAsItIsNow(t *testing.T) {
 		}
 	})
 	t.Run("removed", func(t *testing.T) {
-		if err := f.store.RemoveUser(t.Context(), "alice"); err != nil {
+		if err := f.store.RemoveUser(t.Context(), "alice", store.Actor{}); err != nil {
 			t.Fatal(err)
 		}
 		if err := f.login("alice", "other"); !errors.Is(err, ErrCredentials) {

@@ -221,7 +221,7 @@ func (c *userRemoveCmd) Run(storage server.Storage, std *streams) error {
 		if err := c.keep(ctx, st); err != nil {
 			return err
 		}
-		return c.explain(st.RemoveUser(ctx, c.Name))
+		return c.explain(st.RemoveUser(ctx, c.Name, store.Actor{}))
 	})
 }
 
