@@ -43,6 +43,9 @@ func (c *Caller) Actor() store.Actor { return store.Actor{ID: c.User.ID, Name: c
 // limited reports whether the login opens less than its user may.
 func (c *Caller) limited() bool { return c.Account != nil && c.Account.Scope != store.ScopeAll }
 
+// readOnly reports whether the login changes nothing, whatever its user may.
+func (c *Caller) readOnly() bool { return c.Account != nil && c.Account.ReadOnly }
+
 // base is the folder that is all the login opens of its workspace; 0 is all.
 func (c *Caller) base() int64 {
 	if c.Account == nil {
@@ -58,7 +61,7 @@ func (c *Caller) check(need Access, changes bool) error {
 		return nil
 	case c.User.ID == 0:
 		return errLogin
-	case changes && c.Account != nil && c.Account.ReadOnly:
+	case changes && c.readOnly():
 		return problem(http.StatusForbidden, "login.read_only", "this app password only reads")
 	case need >= Everything && c.limited():
 		return problem(http.StatusForbidden, "login.limited", "this app password opens files only")

@@ -22,6 +22,13 @@
 // What the caller may not see is not there: a resource of somebody else's
 // workspace gets the same 404 as an id that nothing has.
 //
+// # Lists
+//
+// Lists come in pages. A cursor says where the next one starts, by the key of the
+// last item and not by a number, so that a page costs what it shows and what comes
+// and goes meanwhile moves nothing. It is good for the same list of the same user
+// only, at every process on the same database; any other text is refused.
+//
 // # Failures
 //
 // All are problem documents (RFC 9457) with a code that programs can rely on. One
