@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -93,6 +94,116 @@ func TestLocks(t *testing.T) {
 	}
 }
 
+// TestLocksInOrder: each order, either way and in pages of any size, is that of all
+// locks sorted.
+func TestLocksInOrder(t *testing.T) {
+	f := newFixture(t)
+	bob := f.addUser("bob")
+	f.mkdir("/d")
+	for i, name := range []string{"c", "a", "e", "b", "d", "g", "f"} {
+		f.put("/d/"+name, "x")
+		spec := f.ofOrigin([]lockns.Origin{lockns.WebDAV, lockns.Product, lockns.WOPI}[i%3], lockns.Resource)
+		spec.Timeout = []time.Duration{2, 0, 1, 3, 3, 0, 1}[i] * time.Minute
+		_, err := f.Lock(t.Context(), f.at("/d/"+name), spec, f.me())
+		must(t, err)
+	}
+	f.lockIn(bob, at(bob, "/d"))
+	// As of old: without a path.
+	f.sql(`UPDATE resource_locks SET lockroot_path = NULL WHERE lockroot_path IN ('/d/e', '/d/d')`)
+	f.advance(time.Minute + time.Microsecond)
+
+	rank := map[store.LockOrder]func(a, b store.LockInfo) int{
+		store.ByLockID: func(a, b store.LockInfo) int { return 0 },
+		store.ByEnd: func(a, b store.LockInfo) int {
+			return cmp.Or(cmp.Compare(btoi(a.ExpiresAt.IsZero()), btoi(b.ExpiresAt.IsZero())), a.ExpiresAt.Compare(b.ExpiresAt))
+		},
+		store.ByPath: func(a, b store.LockInfo) int {
+			return cmp.Or(cmp.Compare(btoi(a.Path == ""), btoi(b.Path == "")), cmp.Compare(a.Path, b.Path))
+		},
+	}
+	here, folder := f.user.Workspace(), f.at("/d")
+	for name, filter := range map[string]store.LockFilter{
+		"everywhere": {}, "workspace": {Workspace: &here}, "folder": {Under: &folder}, "holder": {Holder: f.user.ID},
+		"holder here": {Holder: f.user.ID, Workspace: &here}, "product": {Origin: lockns.Product}, "WebDAV here": {Origin: lockns.WebDAV, Workspace: &here},
+	} {
+		for order, compare := range rank {
+			if order == store.ByPath && filter.Workspace == nil && filter.Under == nil {
+				filter.Order = order
+				if _, err := f.Locks(t.Context(), filter); err == nil {
+					t.Errorf("%s: paths of all workspaces were put in an order", name)
+				}
+				continue
+			}
+			for i := range 4 {
+				filter.Expired, filter.Descending = i&1 != 0, i&2 != 0
+				filter.Order, filter.Limit, filter.After, filter.AfterEnd, filter.AfterPath = store.ByLockID, 0, 0, time.Time{}, ""
+				want, err := f.Locks(t.Context(), filter)
+				must(t, err)
+				slices.SortFunc(want, func(a, b store.LockInfo) int {
+					c := cmp.Or(compare(a, b), cmp.Compare(a.ID, b.ID))
+					if filter.Descending {
+						c = -c
+					}
+					return c
+				})
+				filter.Order = order
+				for filter.Limit = 1; filter.Limit <= len(want)+1; filter.Limit++ {
+					var got []store.LockInfo
+					filter.After, filter.AfterEnd, filter.AfterPath = 0, time.Time{}, ""
+					for {
+						page, err := f.Locks(t.Context(), filter)
+						must(t, err)
+						got = append(got, page...)
+						if len(page) < filter.Limit || len(got) > len(want) {
+							break
+						}
+						last := page[len(page)-1]
+						filter.After = last.ID
+						switch order {
+						case store.ByEnd:
+							filter.AfterEnd = last.ExpiresAt
+						case store.ByPath:
+							filter.AfterPath = last.Path
+						}
+					}
+					if !slices.Equal(got, want) {
+						t.Fatalf("%s, order %d, %+v: %v, want %v", name, order, filter, tokensOfInfo(got), tokensOfInfo(want))
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestLocksByEndWhileTheyEnd: a page after a lock that expired meanwhile begins with
+// the first that did not.
+func TestLocksByEndWhileTheyEnd(t *testing.T) {
+	f := newFixture(t)
+	for i, name := range []string{"a", "b", "c"} {
+		spec := f.spec(lockns.Resource)
+		spec.Timeout = time.Duration(i+1) * time.Minute
+		_, err := f.Lock(t.Context(), f.at("/"+name), spec, f.me())
+		must(t, err)
+	}
+	filter := store.LockFilter{Order: store.ByEnd, Limit: 1}
+	list, err := f.Locks(t.Context(), filter)
+	must(t, err)
+	filter.After, filter.AfterEnd = list[0].ID, list[0].ExpiresAt
+	f.advance(2*time.Minute + time.Microsecond)
+	list, err = f.Locks(t.Context(), filter)
+	must(t, err)
+	if len(list) != 1 || list[0].At != "/c" {
+		t.Errorf("%+v, want /c", list)
+	}
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
 func TestLocksInPages(t *testing.T) {
 	f := newFixture(t)
 	f.mkdir("/d")
@@ -151,7 +262,18 @@ func TestLocksByIndex(t *testing.T) {
 		rooted   = "INDEX resource_locks_file (namespace_id=? AND root_kind=? AND root_file_id=?)"
 		timeout  = "INDEX resource_locks_timeout (namespace_id=? AND timeout_at<?)"
 		over     = "INDEX resource_locks_holder (holder_user_id=? AND timeout_at<?)"
+
+		ends     = "INDEX resource_locks_end (timeout_at>? AND timeout_at<?)"
+		endsHere = "INDEX resource_locks_timeout (namespace_id=? AND timeout_at>? AND timeout_at<?)"
+		endsHeld = "INDEX resource_locks_holder (holder_user_id=? AND timeout_at>? AND timeout_at<?)"
+		endsElse = "INDEX resource_locks_other_end (origin=? AND timeout_at>? AND timeout_at<?)"
+		paths    = "INDEX resource_locks_path (namespace_id=? AND lockroot_path>?)"
+		holders  = "INDEX resource_locks_held (holder_user_id=?)"
 	)
+	by := func(order store.LockOrder, f store.LockFilter) store.LockFilter {
+		f.Order = order
+		return f
+	}
 	for _, c := range []struct {
 		name            string
 		filter          store.LockFilter
@@ -161,7 +283,7 @@ func TestLocksByIndex(t *testing.T) {
 		{"workspace", store.LockFilter{Workspace: &here}, listed, timeout},
 		{"holder", store.LockFilter{Holder: 1}, held, over},
 		{"WebDAV", store.LockFilter{Origin: lockns.WebDAV}, ids, timeout},
-		{"product", store.LockFilter{Origin: lockns.Product}, other, other},
+		{"product", store.LockFilter{Origin: lockns.Product}, other, "INDEX resource_locks_other_end (origin=? AND timeout_at<?)"},
 		{"workspace and holder", store.LockFilter{Workspace: &here, Holder: 1}, held, over},
 		{"workspace and origin", store.LockFilter{Workspace: &here, Origin: lockns.WOPI}, listed, timeout},
 		{"holder and origin", store.LockFilter{Holder: 1, Origin: lockns.WOPI}, held, over},
@@ -169,23 +291,46 @@ func TestLocksByIndex(t *testing.T) {
 		{"a folder", store.LockFilter{Under: &folder}, ancestry, ancestry},
 		{"a folder in its workspace, holder and origin", store.LockFilter{Workspace: &here, Under: &folder, Holder: 1, Origin: lockns.WOPI}, ancestry, ancestry},
 		{"a file", store.LockFilter{Under: &leaf}, rooted, timeout},
+		{"all by end", by(store.ByEnd, store.LockFilter{}), ends, ends},
+		{"workspace by end", by(store.ByEnd, store.LockFilter{Workspace: &here}), endsHere, endsHere},
+		{"holder by end", by(store.ByEnd, store.LockFilter{Holder: 1}), endsHeld, endsHeld},
+		{"WebDAV by end", by(store.ByEnd, store.LockFilter{Origin: lockns.WebDAV}), ends, ends},
+		{"product by end", by(store.ByEnd, store.LockFilter{Origin: lockns.Product}), endsElse, endsElse},
+		{"workspace and holder by end", by(store.ByEnd, store.LockFilter{Workspace: &here, Holder: 1}), endsHeld, endsHeld},
+		{"workspace and origin by end", by(store.ByEnd, store.LockFilter{Workspace: &here, Origin: lockns.WOPI}), endsHere, endsHere},
+		{"the root and holder by end", by(store.ByEnd, store.LockFilter{Under: &root, Holder: 1}), endsHeld, endsHeld},
+		{"a folder by end", by(store.ByEnd, store.LockFilter{Under: &folder}), ancestry, ancestry},
+		{"a file by end", by(store.ByEnd, store.LockFilter{Under: &leaf}), rooted, rooted},
+		{"workspace by path", by(store.ByPath, store.LockFilter{Workspace: &here}), paths, timeout},
+		{"the root by path", by(store.ByPath, store.LockFilter{Under: &root}), paths, timeout},
+		{"workspace and origin by path", by(store.ByPath, store.LockFilter{Workspace: &here, Origin: lockns.WOPI}), paths, timeout},
+		{"workspace and holder by path", by(store.ByPath, store.LockFilter{Workspace: &here, Holder: 1}), holders, over},
+		{"a folder by path", by(store.ByPath, store.LockFilter{Under: &folder}), ancestry, ancestry},
+		{"a file by path", by(store.ByPath, store.LockFilter{Under: &leaf}), rooted, timeout},
 	} {
-		for _, expired := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s, expired %v", c.name, expired), func(t *testing.T) {
+		for i := range 4 {
+			expired, descending := i&1 != 0, i&2 != 0
+			t.Run(fmt.Sprintf("%s, expired %v, descending %v", c.name, expired, descending), func(t *testing.T) {
 				f.reopen() // forgets the statements of the lists before
-				c.filter.Expired = expired
+				c.filter.Expired, c.filter.Descending = expired, descending
 				_, err := f.Locks(t.Context(), c.filter)
 				must(t, err)
-				var lists []string
+				var plans []string
 				for _, s := range f.Statements() {
-					if strings.Contains(s, "ORDER BY l.id LIMIT") {
-						lists = append(lists, s)
+					if strings.Contains(s, "FROM resource_locks l CROSS JOIN resource_lock_namespaces") {
+						plan := f.plan(s)
+						plans = append(plans, plan[0])
+						if sorts := slices.Contains(plan, "USE TEMP B-TREE FOR ORDER BY"); sorts != strings.Contains(s, "ORDER BY +") {
+							t.Errorf("sorted: %v, by %q\nin %s", sorts, plan, s)
+						}
 					}
 				}
-				wantEqual(t, "statements", len(lists), 1)
 				want := map[bool]string{false: c.active, true: c.expired}[expired]
-				if plan := f.plan(lists[0]); !strings.Contains(plan[0], "SEARCH l USING "+want) {
-					t.Errorf("%q, want %q first\nin %s", plan, want, lists[0])
+				if descending {
+					want = strings.Replace(want, "id>?", "id<?", 1)
+				}
+				if !slices.ContainsFunc(plans, func(p string) bool { return strings.Contains(p, "SEARCH l USING "+want) }) {
+					t.Errorf("%q, want %q first", plans, want)
 				}
 			})
 		}
@@ -235,8 +380,7 @@ func (f *fixture) lockAllWays() {
 				filter.Workspace = &here
 			}
 			for _, filter.Under = range []*store.Target{nil, &target} {
-				_, err := f.Locks(ctx, filter)
-				must(f.t, err)
+				f.listAllOrders(filter)
 			}
 		}
 	}
@@ -245,4 +389,23 @@ func (f *fixture) lockAllWays() {
 	f.advance(2 * time.Hour)
 	_, err := f.CleanExpired(ctx, admin)
 	must(f.t, err)
+}
+
+// listAllOrders lists locks in each order, either way, from the start and after a
+// lock.
+func (f *fixture) listAllOrders(filter store.LockFilter) {
+	f.t.Helper()
+	for i := range 4 {
+		filter.Descending = i&1 != 0
+		if i&2 != 0 {
+			filter.After, filter.AfterEnd, filter.AfterPath = 1, f.now(), "/"
+		}
+		for _, filter.Order = range []store.LockOrder{store.ByLockID, store.ByEnd, store.ByPath} {
+			if filter.Order == store.ByPath && filter.Workspace == nil && filter.Under == nil {
+				continue
+			}
+			_, err := f.Locks(f.t.Context(), filter)
+			must(f.t, err)
+		}
+	}
 }

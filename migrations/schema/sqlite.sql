@@ -217,6 +217,8 @@ CREATE INDEX resource_locks_listed ON resource_locks (namespace_id, id);
 
 CREATE INDEX resource_locks_other ON resource_locks (origin, id) WHERE origin <> 'webdav';
 
+CREATE INDEX resource_locks_other_end ON resource_locks (origin, timeout_at, id) WHERE origin <> 'webdav';
+
 CREATE INDEX resource_locks_path ON resource_locks (namespace_id, lockroot_path);
 
 CREATE INDEX resource_locks_timeout ON resource_locks (namespace_id, timeout_at);

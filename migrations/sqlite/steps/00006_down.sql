@@ -1,3 +1,4 @@
+DROP INDEX resource_locks_other_end;
 DROP INDEX resource_locks_end;
 DROP INDEX folders_modified;
 DROP INDEX files_modified;

@@ -45,3 +45,4 @@ CREATE INDEX files_size ON files (folder_id, size, id);
 CREATE INDEX files_modified ON files (folder_id, modified_at, id);
 CREATE INDEX folders_modified ON folders (parent_id, modified_at, id) WHERE parent_id IS NOT NULL;
 CREATE INDEX resource_locks_end ON resource_locks (timeout_at, id);
+CREATE INDEX resource_locks_other_end ON resource_locks (origin, timeout_at, id) WHERE origin <> 'webdav';
