@@ -128,6 +128,18 @@ func TestNamespacesFirst(t *testing.T) {
 			_, back := f.Move(t.Context(), at(bob, "/f"), f.at("/f"), store.MoveOptions{}, c)
 			return errors.Join(there, back)
 		},
+		"set again": func(c store.Claim) error {
+			_, _, err := f.SetLock(t.Context(), f.at("/f"), f.ofOrigin(lockns.Product, lockns.Infinity), c)
+			return err
+		},
+		"end by id": func(c store.Claim) error {
+			_, err := f.EndLock(t.Context(), f.entry(f.at("/f")).Locks[0].ID, new(f.at("/")), c)
+			return err
+		},
+		"a token shown": func(store.Claim) error {
+			_, err := f.ShowToken(t.Context(), f.entry(f.at("/f")).Locks[0].ID, admin)
+			return err
+		},
 		"a forced unlock": func(store.Claim) error {
 			_, err := f.ForceUnlock(t.Context(), f.entry(f.at("/f")).Locks[0].ID, admin)
 			return err

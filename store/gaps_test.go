@@ -75,6 +75,18 @@ func gapBoundary(t *testing.T) {
 					_, err := f.ForceUnlock(t.Context(), out.Lock.ID, admin)
 					return !errors.Is(err, store.ErrNotFound), nil
 				},
+				"end by id": func() (bool, error) {
+					_, err := f.EndLock(t.Context(), out.Lock.ID, nil, own)
+					return !errors.Is(err, store.ErrNoSuchLock), nil
+				},
+				"token": func() (bool, error) {
+					_, err := f.ShowToken(t.Context(), out.Lock.ID, admin)
+					return !errors.Is(err, store.ErrNotFound), nil
+				},
+				"list of what covers": func() (bool, error) {
+					list, err := f.LocksCovering(t.Context(), f.at("/f"), 0, 0)
+					return len(list) == 1, err
+				},
 				"discovery": func() (bool, error) { return len(f.tokens("/f")) == 1, nil },
 				"list": func() (bool, error) {
 					list, err := f.Locks(t.Context(), store.LockFilter{})

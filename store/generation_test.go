@@ -115,6 +115,14 @@ func (f *fixture) lockGenerations() []generationCase {
 			return err
 		}
 	}
+	set := func(depth lockns.Depth, note string) func() error {
+		return func() error {
+			spec := f.ofOrigin(lockns.Product, depth)
+			spec.Timeout, spec.Owner = 0, note
+			_, _, err := f.setLock("/n", spec)
+			return err
+		}
+	}
 	unlock := func(which store.Which) error { return f.Unlock(ctx, f.at("/n"), which, f.me()) }
 	none := "urn:uuid:none"
 	refused := func(do func() error) func() error { return func() error { return expectError(do()) } }
@@ -136,6 +144,14 @@ func (f *fixture) lockGenerations() []generationCase {
 		{"a refused UNLOCK", 0, 0, 0, product, refused(func() error { return unlock(store.ByToken(l.Token)) })},
 		{"unlock by the owner", 1, 0, 0, product, func() error { return unlock(store.ByOrigin(lockns.Product)) }},
 		{"forced unlock", 1, 0, 0, lock("/n"), func() error { _, err := f.ForceUnlock(ctx, l.ID, admin); return err }},
+		{"set", 1, 0, 0, nil, set(lockns.Resource, "")},
+		{"set again, as it is", 0, 0, 0, set(lockns.Resource, ""), set(lockns.Resource, "")},
+		{"set again, with another note", 0, 0, 0, set(lockns.Resource, ""), set(lockns.Resource, "x")},
+		{"set again, with another depth", 1, 0, 0, set(lockns.Resource, ""), set(lockns.Infinity, "")},
+		{"a refused set", 0, 0, 0, lock("/n"), refused(set(lockns.Resource, ""))},
+		{"end by id", 1, 0, 0, lock("/n"), func() error { _, err := f.EndLock(ctx, l.ID, nil, f.me()); return err }},
+		{"end by another", 0, 0, 0, lock("/n"), refused(func() error { _, err := f.EndLock(ctx, l.ID, nil, store.Holder(1<<40)); return err })},
+		{"a token shown", 0, 0, 0, lock("/n"), func() error { _, err := f.ShowToken(ctx, l.ID, admin); return err }},
 		{"forced unlock of none", 0, 0, 0, nil, refused(func() error { _, err := f.ForceUnlock(ctx, 1<<40, admin); return err })},
 		{"cleanup without rows", 0, 0, 0, lock("/n"), func() error { _, err := f.ExpireLocks(ctx); return err }},
 		{"cleanup with rows", 1, 0, 0, expired, func() error { _, err := f.ExpireLocks(ctx); return err }},

@@ -236,12 +236,7 @@ func (t *tx) acquire(sp *spot, spec LockSpec, cred lockns.Credentials) (lockns.L
 	if l.ExpiresAt, err = spec.end(t.now); err != nil {
 		return l, err
 	}
-	deep := spec.Depth == lockns.Infinity
-	bearing, err := t.bearing(sp.space, []lockns.Touch{{Place: l.Place, Deep: deep}})
-	if err != nil {
-		return l, err
-	}
-	if err := lockns.Admit(l, bearing); err != nil {
+	if err := t.admitBeside(sp.space, l); err != nil {
 		return l, err
 	}
 	if err := t.countLocks(spec.Holder); err != nil {
@@ -255,6 +250,15 @@ func (t *tx) acquire(sp *spot, spec LockSpec, cred lockns.Credentials) (lockns.L
 		return l, err
 	}
 	return l, t.at(Written)
+}
+
+// admitBeside asks whether a lock may stand beside all others.
+func (t *tx) admitBeside(sp *space, l lockns.Lock) error {
+	bearing, err := t.bearing(sp, []lockns.Touch{{Place: l.Place, Deep: l.Depth == lockns.Infinity}})
+	if err != nil {
+		return err
+	}
+	return lockns.Admit(l, slices.DeleteFunc(bearing, func(o lockns.Lock) bool { return o.ID == l.ID }))
 }
 
 // dropExpired deletes the expired rows rooted where a new lock goes.

@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"errors"
+	"strings"
+	"time"
 
 	"holdfast/lockns"
 )
@@ -37,6 +39,55 @@ func (s *Store) DescribeLocks(ctx context.Context, base int64, locks []lockns.Lo
 		return nil
 	})
 	return infos, err
+}
+
+// LocksCovering lists the active locks that cover a resource, by id: those rooted
+// on it, and those above it that reach down to it. after is the id of the last lock
+// of the page before, 0 for the first page; limit is as for LockFilter. Where the
+// roots are is told from the target's base.
+//
+// Errors: ErrNotFound.
+func (s *Store) LocksCovering(ctx context.Context, target Target, after int64, limit int) (list []LockInfo, err error) {
+	if limit <= 0 || limit > pageRows {
+		limit = pageRows
+	}
+	err = s.snapshot(ctx, func(t *tx) error {
+		sp, err := t.mapped(target)
+		if err != nil {
+			return err
+		}
+		ids, args := coveringIDs(sp, t.now)
+		list, err = t.lockInfos(`SELECT `+infoColumns+` FROM (`+ids+`) c CROSS JOIN resource_locks l ON l.id = c.id`+infoTables+
+			` WHERE c.id > ? ORDER BY c.id LIMIT ?`, append(args, after, limit), target.Base)
+		return err
+	})
+	return list, err
+}
+
+// coveringIDs selects the ids of the active locks that cover what a spot maps to.
+// It is tx.covering without those that do no harm, which may be many.
+func coveringIDs(sp *spot, now time.Time) (query string, args []any) {
+	const selectID = `SELECT l.id FROM resource_locks l WHERE l.namespace_id = ? AND `
+	var parts []string
+	add := func(where string, with ...any) {
+		parts = append(parts, selectID+where+activeLocks)
+		args = append(append(append(args, sp.id), with...), micros(now))
+	}
+	p := sp.node.Place
+	on, id := rootedOn(p.Root)
+	add(on, id...)
+	if p.Root.Kind == lockns.WorkspaceRoot {
+		return parts[0], args
+	}
+	add(`root_kind = 'workspace_root' AND depth = 'infinity'`)
+	above := folderIDs(p.Ancestry)[1:]
+	if p.Root.Kind == lockns.FolderRoot {
+		above = above[:len(above)-1]
+	}
+	if len(above) > 0 {
+		add(`root_kind = 'folder' AND root_folder_id IN (?`+strings.Repeat(",?", len(above)-1)+`) AND depth = 'infinity'`, above...)
+	}
+	return strings.Join(parts, ` UNION ALL `), args
 }
 
 // describer finds out what people want to know of locks. It asks for each

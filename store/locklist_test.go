@@ -371,6 +371,17 @@ func (f *fixture) lockAllWays() {
 		must(f.t, f.Unlock(ctx, target, which, f.wopi(path, "b")))
 		_, err = f.ForceUnlock(ctx, f.productLock(path, lockns.Resource).ID, admin)
 		must(f.t, err)
+		var own lockns.Lock
+		for range 2 {
+			own, _, err = f.setLock(path, f.ofOrigin(lockns.Product, lockns.Resource))
+			must(f.t, err)
+		}
+		_, err = f.LocksCovering(ctx, target, 0, 0)
+		must(f.t, err)
+		_, err = f.ShowToken(ctx, own.ID, admin)
+		must(f.t, err)
+		_, err = f.EndLock(ctx, own.ID, &target, f.me())
+		must(f.t, err)
 		for i := range 1 << 4 {
 			filter := store.LockFilter{Expired: i&1 != 0, Origin: []lockns.Origin{"", lockns.WOPI}[i>>1&1]}
 			if i&4 != 0 {

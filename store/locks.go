@@ -240,6 +240,17 @@ func (t *tx) extendLock(sp *space, l lockns.Lock) error {
 	return err
 }
 
+// changeLock writes the depth, the note and the end of a lock. A note alone is in
+// no projection.
+func (t *tx) changeLock(sp *space, old, l lockns.Lock) error {
+	_, err := t.exec(`UPDATE resource_locks SET depth = ?, owner_info = ?, timeout_at = ? WHERE id = ?`,
+		string(l.Depth), null(l.Owner), nullMicros(l.ExpiresAt), l.ID)
+	if l.Depth != old.Depth || !l.ExpiresAt.Equal(old.ExpiresAt) {
+		sp.relocks = true
+	}
+	return err
+}
+
 // rooted are the active locks rooted on a resource of a workspace, by id.
 func (t *tx) rooted(sp *space, r lockns.Root) ([]lockns.Lock, error) {
 	where, args := rootedOn(r)

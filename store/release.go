@@ -179,21 +179,22 @@ func (s *Store) inItsWorkspace(ctx context.Context, find func(*tx) (lockns.Works
 	return fmt.Errorf("%w: %w", ErrBusy, errElsewhere)
 }
 
-// ForceUnlock ends the active lock with this id, whatever its origin and
-// holder, and returns it. Who may do that is decided by the caller.
-//
-// Errors: ErrNotFound, and ErrBusy when the lock moves between workspaces
-// faster than it can be followed.
-func (s *Store) ForceUnlock(ctx context.Context, id int64, by Actor) (l lockns.Lock, err error) {
+// withLock makes a change to the active lock with this id. may is asked on the
+// snapshot that finds it; ErrNotFound of it is for good. The transaction compares
+// what identifies the lock with what the snapshot saw.
+func (s *Store) withLock(ctx context.Context, id int64, may func(*tx, lockns.Lock) error, change func(*tx, *space, lockns.Lock) error) error {
 	var seen lockns.Lock
 	find := func(t *tx) (ws lockns.Workspace, err error) {
 		var namespace int64
 		if seen, namespace, err = t.lockByID(id); err != nil {
 			return ws, err
 		}
+		if err := may(t, seen); err != nil {
+			return ws, err
+		}
 		return t.workspaceOf(namespace)
 	}
-	err = s.inItsWorkspace(ctx, find, func(t *tx, sp *space) error {
+	return s.inItsWorkspace(ctx, find, func(t *tx, sp *space) error {
 		found, namespace, err := t.lockByID(id)
 		if err != nil {
 			return err
@@ -201,6 +202,20 @@ func (s *Store) ForceUnlock(ctx context.Context, id int64, by Actor) (l lockns.L
 		if namespace != sp.id || found.Token != seen.Token || found.Place.Root != seen.Place.Root {
 			return errElsewhere
 		}
+		return change(t, sp, found)
+	})
+}
+
+// anyLock is for who may do as they like with locks.
+func anyLock(*tx, lockns.Lock) error { return nil }
+
+// ForceUnlock ends the active lock with this id, whatever its origin and
+// holder, and returns it. Who may do that is decided by the caller.
+//
+// Errors: ErrNotFound, and ErrBusy when the lock moves between workspaces
+// faster than it can be followed.
+func (s *Store) ForceUnlock(ctx context.Context, id int64, by Actor) (l lockns.Lock, err error) {
+	err = s.withLock(ctx, id, anyLock, func(t *tx, sp *space, found lockns.Lock) error {
 		if _, err := t.dropLocks(sp, `id = ?`, id); err != nil {
 			return err
 		}
