@@ -48,9 +48,6 @@ func (s *Store) DescribeLocks(ctx context.Context, base int64, locks []lockns.Lo
 //
 // Errors: ErrNotFound.
 func (s *Store) LocksCovering(ctx context.Context, target Target, after int64, limit int) (list []LockInfo, err error) {
-	if limit <= 0 || limit > pageRows {
-		limit = pageRows
-	}
 	err = s.snapshot(ctx, func(t *tx) error {
 		sp, err := t.mapped(target)
 		if err != nil {
@@ -58,7 +55,7 @@ func (s *Store) LocksCovering(ctx context.Context, target Target, after int64, l
 		}
 		ids, args := coveringIDs(sp, t.now)
 		list, err = t.lockInfos(`SELECT `+infoColumns+` FROM (`+ids+`) c CROSS JOIN resource_locks l ON l.id = c.id`+infoTables+
-			` WHERE c.id > ? ORDER BY c.id LIMIT ?`, append(args, after, limit), target.Base)
+			` WHERE c.id > ? ORDER BY c.id LIMIT ?`, append(args, after, lockPage(limit)), target.Base)
 		return err
 	})
 	return list, err

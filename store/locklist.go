@@ -43,8 +43,17 @@ type LockFilter struct {
 	After     int64
 	AfterEnd  time.Time
 	AfterPath string
-	// Limit is how many locks a page has at most; 0 and more than 1000 are 1000.
+	// Limit is how many locks a page has at most; 0 is 1000, and more than 1001 are
+	// 1001: who shows a thousand asks for one more, to know whether there are others.
 	Limit int
+}
+
+// lockPage is how many locks a page has at most, when so many are asked for.
+func lockPage(limit int) int {
+	if limit <= 0 {
+		return pageRows
+	}
+	return min(limit, pageRows+1)
 }
 
 // Locks lists locks, read from the lock table itself. It hides nothing: the caller
@@ -53,10 +62,7 @@ type LockFilter struct {
 //
 // Errors: ErrNotFound for a workspace or a path that is not there.
 func (s *Store) Locks(ctx context.Context, filter LockFilter) (list []LockInfo, err error) {
-	limit := filter.Limit
-	if limit <= 0 || limit > pageRows {
-		limit = pageRows
-	}
+	limit := lockPage(filter.Limit)
 	base := int64(0)
 	if filter.Under != nil {
 		base = filter.Under.Base

@@ -219,7 +219,7 @@ FROM n CROSS JOIN resource_locks`)
 	} {
 		t.Run(name, func(t *testing.T) {
 			total := map[bool]int{false: 1201, true: 600}[filter.Origin != ""]
-			for limit, wantPages := range map[int]int{0: total/1000 + 1, 1001: total/1000 + 1, 500: total/500 + 1, 1000: total/1000 + 1} {
+			for limit, wantPages := range map[int]int{0: total/1000 + 1, 1002: total/1001 + 1, 500: total/500 + 1, 1000: total/1000 + 1} {
 				filter.Limit, filter.After = limit, 0
 				var ids []int64
 				pages := 0
@@ -227,13 +227,13 @@ FROM n CROSS JOIN resource_locks`)
 					list, err := f.Locks(t.Context(), filter)
 					must(t, err)
 					pages++
-					if len(list) > 1000 {
+					if len(list) > 1001 || limit == 0 && len(list) > 1000 {
 						t.Errorf("a page of %d", len(list))
 					}
 					for _, l := range list {
 						ids = append(ids, l.ID)
 					}
-					if len(list) < min(max(limit, 1), 1000) || limit == 0 && len(list) < 1000 {
+					if len(list) < min(max(limit, 1), 1001) || limit == 0 && len(list) < 1000 {
 						break
 					}
 					filter.After = ids[len(ids)-1]

@@ -314,6 +314,20 @@ func TestLifecycleFailpoints(t *testing.T) {
 		{"unlock", own, func(f *fixture, _ lockns.Lock) error {
 			return f.Unlock(f.t.Context(), f.at("/f"), byWOPI, f.wopi("/f", "v"))
 		}},
+		{"set", inside, func(f *fixture, _ lockns.Lock) error {
+			_, _, err := f.setLock("/g", f.ofOrigin(lockns.Product, lockns.Resource))
+			return err
+		}},
+		{"set again", inside, func(f *fixture, _ lockns.Lock) error {
+			_, _, err := f.setLock("/", f.ofOrigin(lockns.Product, lockns.Resource))
+			return err
+		}},
+		{"end by id", append([]store.Point{store.Authorized}, found...), func(f *fixture, _ lockns.Lock) error {
+			locks, err := f.LocksCovering(f.t.Context(), f.at("/"), 0, 1)
+			must(f.t, err)
+			_, err = f.EndLock(f.t.Context(), locks[0].ID, nil, f.me())
+			return err
+		}},
 		{"force unlock", found, func(f *fixture, l lockns.Lock) error {
 			_, err := f.ForceUnlock(f.t.Context(), l.ID, admin)
 			return err
@@ -336,6 +350,7 @@ func TestLifecycleFailpoints(t *testing.T) {
 			f.lock("/old", lockns.Resource)
 			f.advance(time.Hour + time.Microsecond)
 			l := f.wopiLock("/f", "v")
+			f.productLock("/", lockns.Resource)
 			before := f.lockState()
 			for _, p := range c.points {
 				reached := 0
