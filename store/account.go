@@ -66,18 +66,21 @@ type NewAccount struct {
 	Team string // limits it to this team's workspace
 	// Root limits it to a folder of the team's workspace, or of the user's own
 	// without a team.
-	Root      Path
-	Scoped    bool // limits it to the user's own workspace, without Team and Root
-	ReadOnly  bool
-	ExpiresAt time.Time
-	By        Actor
+	Root Path
+	// TeamID and Folder are the ids of a team and of a folder, in the stead of Team
+	// and Root.
+	TeamID, Folder int64
+	Scoped         bool // limits it to the user's own workspace, without the others
+	ReadOnly       bool
+	ExpiresAt      time.Time
+	By             Actor
 }
 
 func (n NewAccount) scope() Scope {
 	switch {
-	case n.Team != "":
+	case n.Team != "" || n.TeamID != 0:
 		return ScopeTeam
-	case n.Scoped || !n.Root.IsRoot():
+	case n.Scoped || !n.Root.IsRoot() || n.Folder != 0:
 		return ScopePersonal
 	}
 	return ScopeAll
@@ -148,10 +151,10 @@ func (t *tx) addAccount(n NewAccount) (a Account, err error) {
 		UserID: u.ID, Name: n.Name, Scope: n.scope(), ReadOnly: n.ReadOnly,
 		ExpiresAt: n.ExpiresAt.UTC().Truncate(time.Microsecond), Created: t.now,
 	}
-	if a.TeamID, err = t.accountTeam(n.Team, u.ID); err != nil {
+	if a.TeamID, err = t.accountTeam(n, u.ID); err != nil {
 		return a, err
 	}
-	if a.Root, err = t.accountRoot(a.Workspace(), n.Root); err != nil {
+	if a.Root, err = t.accountRoot(n.root(a.Workspace())); err != nil {
 		return a, err
 	}
 	ha1, err := t.ha1(n, u)
@@ -187,13 +190,16 @@ func (t *tx) roomForAccount(user int64, label string) error {
 }
 
 // accountTeam is the id of the team an account is limited to, 0 for none.
-func (t *tx) accountTeam(name string, user int64) (int64, error) {
-	if name == "" {
-		return 0, nil
+func (t *tx) accountTeam(n NewAccount, user int64) (int64, error) {
+	team := Team{ID: n.TeamID}
+	if n.Team != "" {
+		var err error
+		if team, err = t.team(n.Team); err != nil {
+			return 0, err
+		}
 	}
-	team, err := t.team(name)
-	if err != nil {
-		return 0, err
+	if team.ID == 0 {
+		return 0, nil
 	}
 	sp, err := t.space(team.Workspace())
 	if err != nil {
@@ -202,18 +208,29 @@ func (t *tx) accountTeam(name string, user int64) (int64, error) {
 	return team.ID, t.mayRead(sp, user)
 }
 
+// root is the folder an account is limited to.
+func (n NewAccount) root(ws lockns.Workspace) Target {
+	if n.Folder != 0 {
+		return ByID(ws, lockns.Root{Kind: lockns.FolderRoot, ID: n.Folder})
+	}
+	return Target{Workspace: ws, Path: n.Root}
+}
+
 // accountRoot is the id of the folder an account is limited to, 0 for the whole
 // workspace.
-func (t *tx) accountRoot(ws lockns.Workspace, root Path) (int64, error) {
-	if root.IsRoot() {
+func (t *tx) accountRoot(root Target) (int64, error) {
+	if root.Start.ID == 0 && root.Path.IsRoot() {
 		return 0, nil
 	}
-	sp, err := t.mapped(Target{Workspace: ws, Path: root})
+	sp, err := t.mapped(root)
 	if err == nil && !sp.node.IsFolder() {
 		err = ErrNotFound
 	}
 	if err != nil {
 		return 0, fmt.Errorf("root folder of the account: %w", err)
+	}
+	if sp.node.Place.Root.Kind == lockns.WorkspaceRoot {
+		return 0, nil
 	}
 	return sp.node.Place.Root.ID, nil
 }
@@ -239,6 +256,34 @@ func (s *Store) Accounts(ctx context.Context, user string) (all []Account, err e
 		return err
 	})
 	return all, err
+}
+
+// AccountsOf lists the accounts of a user known by id, by label: MaxAccounts at
+// most.
+func (s *Store) AccountsOf(ctx context.Context, user int64) (all []Account, err error) {
+	err = s.snapshot(ctx, func(t *tx) error {
+		all, err = t.accounts(user, `ORDER BY a.name`)
+		return err
+	})
+	return all, err
+}
+
+// RemoveAccountOf is RemoveAccount of a user and an account known by id.
+func (s *Store) RemoveAccountOf(ctx context.Context, user, id int64, by Actor) error {
+	return s.update(ctx, nil, func(t *tx) error {
+		u, err := t.userByID(user)
+		if err != nil {
+			return err
+		}
+		gone, err := t.accounts(u.ID, `AND a.id = ?`, id)
+		if err == nil && len(gone) == 0 {
+			err = fmt.Errorf("account: %w", ErrNotFound)
+		}
+		if err != nil {
+			return err
+		}
+		return t.dropAccounts(by, u, gone)
+	})
 }
 
 // RemoveAccount removes an account, which opens nothing from then on, with the

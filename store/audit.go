@@ -62,6 +62,52 @@ func (t *tx) auditEnded(actor Actor, ws lockns.Workspace, subject string, locks 
 	return t.audit(actor, "locks.ended", ws, subject, fmt.Sprintf("%d: %s", locks, why))
 }
 
+// LoginNote is a login for the audit log.
+type LoginNote struct {
+	// Event is "login", or "login.refused" and "session.refused".
+	Event string
+	// User is whose name was named; the zero User when nobody has it. The name that
+	// was sent is not kept: it may be a password in the wrong field.
+	User    User
+	Account string // the label of the app password; "" for the user's own password
+	Door    string // where
+	Address string // the client's
+	// Missed is how many refusals since the last one are not in the log.
+	Missed int
+}
+
+// NoteLogin writes a login into the audit log. A refused one has no actor: nobody
+// knows who it was.
+func (s *Store) NoteLogin(ctx context.Context, n LoginNote) error {
+	detail := n.Door + " from " + n.Address
+	if n.Account != "" {
+		detail += ", app password " + n.Account
+	}
+	if n.Missed > 0 {
+		detail += fmt.Sprintf("; %d more before it", n.Missed)
+	}
+	var by Actor
+	if n.Event == "login" {
+		by = n.User.Actor()
+	}
+	return s.update(ctx, nil, func(t *tx) error { return t.audit(by, n.Event, lockns.Workspace{}, n.User.Name, detail) })
+}
+
+// PruneAudit removes up to 500 entries of the audit log that are older than
+// Options.AuditAge and says how many; 0 means there are none, or that entries have
+// no age.
+func (s *Store) PruneAudit(ctx context.Context) (rows int, err error) {
+	if s.o.AuditAge <= 0 {
+		return 0, nil
+	}
+	err = s.update(ctx, nil, func(t *tx) error {
+		n, err := t.exec(`DELETE FROM audit_log WHERE id IN (SELECT id FROM audit_log WHERE at < ? ORDER BY at LIMIT ?)`, micros(t.now.Add(-s.o.AuditAge)), chunkRows)
+		rows = int(n)
+		return err
+	})
+	return rows, err
+}
+
 // Audit lists entries of the audit log, newest first.
 func (s *Store) Audit(ctx context.Context, f AuditFilter) (all []AuditEntry, err error) {
 	query, args := f.query()

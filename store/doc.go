@@ -93,6 +93,13 @@
 // in the transaction that says so. The audit log is written in the transaction of
 // the change: neither is ever there without the other.
 //
+// A session is the login of a browser and proves what its user's password did when
+// it was opened: it is found only while the user has that auth_version and is not
+// disabled, and so ends in the transaction that changes either, for every process.
+// It ends a week after its last use and a month after it was opened; PruneSessions
+// removes what is left. Of its token the hash is kept. PruneAudit ends the entries
+// of the audit log by their age.
+//
 // # Locks
 //
 // A lock is refreshed, replaced or ended through its own door: as the WebDAV

@@ -216,3 +216,6 @@ type User struct {
 func (u User) Workspace() lockns.Workspace {
 	return lockns.Workspace{Kind: lockns.Personal, ID: u.ID}
 }
+
+// Actor is the user as the audit log names them.
+func (u User) Actor() Actor { return Actor{ID: u.ID, Name: u.Name} }

@@ -91,7 +91,7 @@ func everything(t *testing.T, f *fixture) {
 	must(t, err)
 	must(t, f.RemoveUser(ctx, "bob", store.Actor{}))
 	f.advance(40 * 24 * time.Hour)
-	for _, run := range []func(context.Context) (int, error){f.ExpireLocks, f.Purge, f.PruneVersions, f.PruneUploads, f.PruneChanges, f.Purge, f.CollectGarbage, f.RemoveOrphans} {
+	for _, run := range []func(context.Context) (int, error){f.ExpireLocks, f.Purge, f.PruneVersions, f.PruneUploads, f.PruneChanges, f.PruneSessions, f.PruneAudit, f.Purge, f.CollectGarbage, f.RemoveOrphans} {
 		for n := 1; n > 0; {
 			n, err = run(ctx)
 			must(t, err)
@@ -124,6 +124,7 @@ func withOthers(t *testing.T, f *fixture, bob store.User) {
 	must(t, f.RemoveAccount(ctx, "ada", "laptop", boss))
 	_, err = f.Accounts(ctx, "ada")
 	must(t, err)
+	f.everySession(a)
 	_, err = f.Teams(ctx)
 	must(t, err)
 	wantSlice(t, "members", f.members(team), []string{"ada owner", "bob viewer"})
@@ -146,7 +147,7 @@ func withOthers(t *testing.T, f *fixture, bob store.User) {
 
 // allLimits sets what makes the store ask for more.
 func allLimits(o *store.Options) {
-	o.LocksPerUser, o.Quota, o.Versions, o.VersionsAge = 1000, 1<<40, 2, time.Hour
+	o.LocksPerUser, o.Quota, o.Versions, o.VersionsAge, o.AuditAge = 1000, 1<<40, 2, time.Hour, time.Hour
 }
 
 // TestNoStatementScans: what a request costs does not grow with what others

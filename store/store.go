@@ -49,6 +49,9 @@ type Options struct {
 	// ChangesAge is how long changes of a folder's members are told of; 0 is 30
 	// days. PruneChanges forgets those that are older.
 	ChangesAge time.Duration
+	// AuditAge is how long entries of the audit log are kept; 0 is for ever.
+	// PruneAudit removes those that are older.
+	AuditAge time.Duration
 	// LocksPerUser is how many active locks a user may hold; 0 is no limit.
 	LocksPerUser int
 	// Cache keeps lock projections, for what shows locks; in memory when nil.

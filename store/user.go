@@ -70,6 +70,20 @@ func (t *tx) user(name string) (u User, err error) {
 	return u, err
 }
 
+// userByID reads one user: ErrNotFound.
+func (t *tx) userByID(id int64) (u User, err error) {
+	found := false
+	err = t.rows(selectUser+`WHERE u.id = ?`, []any{id}, func(scan func(...any) error) (err error) {
+		found = true
+		u, err = scanUser(scan)
+		return err
+	})
+	if err == nil && !found {
+		err = fmt.Errorf("user: %w", ErrNotFound)
+	}
+	return u, err
+}
+
 // User finds a user by name, without regard to case: ErrNotFound.
 func (s *Store) User(ctx context.Context, name string) (u User, err error) {
 	err = s.snapshot(ctx, func(t *tx) error {
