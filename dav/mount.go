@@ -14,8 +14,9 @@ type mount struct {
 	prefix    string // as escaped in URLs of the client, without a final slash
 	name      string // the display name of a root that has no name of its own
 	workspace lockns.Workspace
-	base      int64 // id of the folder the prefix stands for; 0: the workspace root
-	readOnly  bool  // the principal may change nothing here
+	base      int64      // id of the folder the prefix stands for; 0: the workspace root
+	readOnly  bool       // the principal may change nothing here
+	role      store.Role // of the principal in a team's; "" for their own
 	// place says where the mount's root is by now, the zero Place when it is
 	// nowhere. It is asked only when a lock of a request has to be shown.
 	place func() lockns.Place

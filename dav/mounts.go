@@ -18,6 +18,9 @@ type Mount struct {
 	URL      string
 	Team     bool // a team's workspace, not the principal's own mount
 	ReadOnly bool // the principal may change nothing there
+	// Workspace is the one it shows, or a part of.
+	Workspace lockns.Workspace
+	Role      store.Role // what the principal is in a team's; "" for their own mount
 }
 
 // Mounts lists what the principal of a request can mount: their own mount, then
@@ -29,9 +32,9 @@ func (h *Handler) Mounts(r *http.Request, p Principal) ([]Mount, error) {
 		return nil, err
 	}
 	own := q.ownMount()
-	all := []Mount{{Name: own.name, URL: own.href(nil, true), ReadOnly: p.ReadOnly}}
+	all := []Mount{{Name: own.name, URL: own.href(nil, true), ReadOnly: p.ReadOnly, Workspace: own.workspace}}
 	for _, m := range teams {
-		all = append(all, Mount{Name: m.name, URL: m.href(nil, true), Team: true, ReadOnly: p.ReadOnly || m.readOnly})
+		all = append(all, Mount{Name: m.name, URL: m.href(nil, true), Team: true, ReadOnly: p.ReadOnly || m.readOnly, Workspace: m.workspace, Role: m.role})
 	}
 	return all, nil
 }
@@ -132,7 +135,7 @@ func (q *request) teamMount(name, segment string) (*mount, error) {
 // newTeamMount is a team's mount, its name spelled as the segment.
 func (q *request) newTeamMount(of store.Membership, segment string) *mount {
 	m := q.newMount(q.h.opt.TeamsPrefix+"/"+segment, of.Team.Name, of.Team.Workspace())
-	m.readOnly = !of.Role.MayWrite()
+	m.role, m.readOnly = of.Role, !of.Role.MayWrite()
 	return m
 }
 

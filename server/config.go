@@ -55,6 +55,7 @@ type Config struct {
 	MaxBody       Size     `help:"Largest body of a PUT; 0 is no limit (default: ${default})." default:"0" env:"HOLDFAST_MAX_BODY" placeholder:"SIZE"`
 	Versions      int      `help:"Former contents kept of a file, counted as storage; 0 keeps no new ones, and leaves those there (default: ${default})." default:"0" env:"HOLDFAST_VERSIONS" placeholder:"N"`
 	VersionsAge   Duration `help:"How long a former content is kept after the next came (default: without end)." default:"0" env:"HOLDFAST_VERSIONS_AGE" placeholder:"TIME"`
+	AuditAge      Duration `help:"How long entries of the audit log are kept; 0 is for ever (default: ${default})." default:"365d" env:"HOLDFAST_AUDIT_AGE" placeholder:"TIME"`
 	BlockedNames  []string `help:"Names that no client may see or make." env:"HOLDFAST_BLOCKED_NAMES" placeholder:"NAME"`
 	LogFormat     string   `help:"Form of the log on standard error." enum:"text,json" default:"text" env:"HOLDFAST_LOG_FORMAT"`
 	AdminPassword Secret   `kong:"-"` // HOLDFAST_ADMIN_PASSWORD; "" mints one
@@ -81,6 +82,7 @@ func DefaultConfig() Config {
 		LockDefault:  Duration(day),
 		LockMax:      Duration(7 * day),
 		PropfindMax:  100_000,
+		AuditAge:     Duration(365 * day),
 		LogFormat:    "text",
 		Grace:        30 * time.Second,
 	}
@@ -186,6 +188,7 @@ func (c *Config) checkLimits() []error {
 	refuse(c.LocksPerUser < 0, "--locks-per-user: must not be negative")
 	refuse(c.Versions < 0, "--versions: must not be negative")
 	refuse(c.VersionsAge < 0, "--versions-age: must not be negative")
+	refuse(c.AuditAge < 0, "--audit-age: must not be negative")
 	refuse(c.PropfindMax < 1, "--propfind-max: must be at least 1")
 	// A Timeout is told in whole seconds (RFC 4918 section 10.7).
 	refuse(c.LockDefault < Duration(time.Second), "--lock-default: must be at least 1s")

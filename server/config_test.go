@@ -84,6 +84,8 @@ func TestConfigCheck(t *testing.T) {
 		{"negative locks", func(c *Config) { c.LocksPerUser = -1 }, "--locks-per-user"},
 		{"versions", func(c *Config) { c.Versions, c.VersionsAge = 5, Duration(day) }, ""},
 		{"negative versions", func(c *Config) { c.Versions = -1 }, "--versions: must not"},
+		{"audit log for ever", func(c *Config) { c.AuditAge = 0 }, ""},
+		{"negative age of the audit log", func(c *Config) { c.AuditAge = -1 }, "--audit-age"},
 		{"negative age of versions", func(c *Config) { c.VersionsAge = -1 }, "--versions-age"},
 		{"no entries", func(c *Config) { c.PropfindMax = 0 }, "--propfind-max"},
 		{"no lock time", func(c *Config) { c.LockDefault = 0 }, "--lock-default"},

@@ -41,8 +41,8 @@
 // Credentials that a browser keeps are never allowed to such a page: its script
 // brings its own. All other pages can make a browser that remembers a Basic or
 // Digest login send it with what needs no preflight: GET, HEAD, and POST of the
-// forms' types. GET and HEAD change no file, and no resource has POST. What
-// answers POST one day, and whatever takes a cookie, needs a guard of its own.
+// forms' types. GET and HEAD change no file, and no resource has POST. The API has
+// it, takes a cookie, and has a guard of its own (see package rest).
 // Cross-Origin-Resource-Policy keeps the pages of every other origin from
 // embedding content; it says nothing about what they fetch.
 //
@@ -71,6 +71,10 @@
 // of the store, so of several processes on one database one works at a time.
 // Two at work after all (one slept through the end of its shift) do no harm:
 // every round decides anew, in transactions, what there is to do.
+//
+// Entries of the audit log go after --audit-age: a year, since intrusions come to
+// light months after they happened, and no longer, since the entries say who was
+// where when.
 //
 // # Behind a proxy
 //

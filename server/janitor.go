@@ -26,8 +26,8 @@ type job struct {
 	round  func(context.Context) (done int, err error)
 }
 
-// jobs is the upkeep of a store, whose versions may have an age, and its objects.
-func jobs(st *store.Store, objects blob.Store, versionsAge Duration) []job {
+// jobs is the upkeep of a store, as it is configured, and its objects.
+func jobs(st *store.Store, objects blob.Store, cfg *Config) []job {
 	list := []job{
 		{name: "purge", every: 10 * time.Minute, first: true, signal: st.PurgeSignal(), round: st.Purge},
 		{name: "expire locks", every: time.Minute, first: true, round: st.ExpireLocks},
@@ -35,8 +35,12 @@ func jobs(st *store.Store, objects blob.Store, versionsAge Duration) []job {
 		{name: "prune uploads", every: time.Hour, first: true, round: st.PruneUploads},
 		{name: "remove orphans", every: 6 * time.Hour, round: st.RemoveOrphans},
 		{name: "prune changes", every: time.Hour, round: st.PruneChanges},
+		{name: "prune sessions", every: time.Hour, first: true, round: st.PruneSessions},
 	}
-	if versionsAge > 0 {
+	if cfg.AuditAge > 0 {
+		list = append(list, job{name: "prune audit log", every: time.Hour, first: true, round: st.PruneAudit})
+	}
+	if cfg.VersionsAge > 0 {
 		list = append(list, job{name: "prune versions", every: time.Hour, first: true, round: st.PruneVersions})
 	}
 	if s3, ok := objects.(interface {

@@ -179,8 +179,9 @@ func TestJanitorBoundsARound(t *testing.T) {
 	})
 }
 
-// TestPruneVersionsIsAJob: versions are pruned by age where they have one.
-func TestPruneVersionsIsAJob(t *testing.T) {
+// TestPruningIsAJob: versions and the audit log are pruned by age where they have
+// one.
+func TestPruningIsAJob(t *testing.T) {
 	st, err := Storage{Data: t.TempDir()}.OpenStore(t.Context(), true, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
@@ -191,12 +192,13 @@ func TestPruneVersionsIsAJob(t *testing.T) {
 		}
 	})
 	for _, age := range []Duration{0, 1} {
-		if !slices.ContainsFunc(jobs(st, nil, age), func(j job) bool { return j.name == "prune uploads" && j.first }) {
-			t.Error("uploads are not pruned")
-		}
-		listed := slices.ContainsFunc(jobs(st, nil, age), func(j job) bool { return j.name == "prune versions" })
-		if listed != (age > 0) {
-			t.Errorf("age %v: listed %v", age, listed)
+		all := jobs(st, nil, &Config{VersionsAge: age, AuditAge: age})
+		for name, want := range map[string]bool{
+			"prune uploads": true, "prune sessions": true, "prune versions": age > 0, "prune audit log": age > 0,
+		} {
+			if listed := slices.ContainsFunc(all, func(j job) bool { return j.name == name && j.first }); listed != want {
+				t.Errorf("age %v: %s listed %v", age, name, listed)
+			}
 		}
 	}
 }

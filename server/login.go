@@ -57,9 +57,15 @@ func (s *Server) authenticate(r *http.Request) (dav.Principal, error) {
 	if err != nil {
 		return dav.Principal{}, err
 	}
+	return s.principalOf(r.Context(), in)
+}
+
+// principalOf is principal with what the user's role in a team forbids an account
+// that is limited to it.
+func (s *Server) principalOf(ctx context.Context, in auth.Login) (dav.Principal, error) {
 	who := principal(in)
 	if a := in.Account; a != nil && a.Scope == store.ScopeTeam {
-		role, err := s.store.Role(r.Context(), a.TeamID, in.User.ID)
+		role, err := s.store.Role(ctx, a.TeamID, in.User.ID)
 		if err != nil {
 			return dav.Principal{}, err
 		}

@@ -92,6 +92,7 @@ func (l locations) open(ctx context.Context, cfg *Config, keepSchema bool, log *
 		Quota:        int64(cfg.Quota),
 		Versions:     cfg.Versions,
 		VersionsAge:  time.Duration(cfg.VersionsAge),
+		AuditAge:     time.Duration(cfg.AuditAge),
 		LocksPerUser: cfg.LocksPerUser,
 		Log:          log,
 	})

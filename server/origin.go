@@ -78,6 +78,15 @@ func (o origins) shown(r *http.Request) publicURL {
 	return seen
 }
 
+// own are the origins of the public URLs, each as a browser names it.
+func (o origins) own() []string {
+	all := make([]string, len(o.public))
+	for i, u := range o.public {
+		all[i] = u.origin.String()
+	}
+	return all
+}
+
 // external is dav.Options.External.
 func (o origins) external(r *http.Request) string { return o.shown(r).prefix }
 

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"holdfast/dav"
+	"holdfast/server/auth"
+	"holdfast/server/rest"
 )
 
 // hint tells how one client is pointed at a mount.
@@ -17,16 +19,20 @@ type hint struct{ Client, How string }
 // mountHints words the hints for the URL of a mount, with its final slash. With
 // user "" there is no login.
 func mountHints(url, user string) []hint {
-	windows, rclone := "", ""
+	windows, rclone, at := "", "", ""
 	if user != "" {
 		windows = " /user:" + user
 		rclone = " user=" + user + " pass=PASSWORD"
+		at = user + "@"
 	}
+	scheme, host, _ := strings.Cut(url, "://")
 	return []hint{
 		{"Finder", "Go > Connect to Server: " + url},
 		{"Windows Explorer", "net use * " + strings.TrimSuffix(url, "/") + windows},
 		{"rclone", "rclone config create holdfast webdav url=" + quote(url) + " vendor=owncloud" + rclone},
 		{"davfs2", "mount -t davfs " + quote(url) + " /mnt/dav"},
+		{"GNOME Files", "Network > Connect to Server: " + strings.Replace(scheme, "http", "dav", 1) + "://" + at + host},
+		{"Microsoft Office", "File > Open, the address of a document: " + url + "NAME.docx"},
 	}
 }
 
@@ -71,6 +77,7 @@ var page = template.Must(template.New("page").Parse(`<!DOCTYPE html>
 // listedMount is a mount with how to reach it.
 type listedMount struct {
 	dav.Mount
+	at    string // its URL with scheme and host
 	Hints []hint
 }
 
@@ -84,9 +91,27 @@ func (s *Server) mountsOf(r *http.Request, who dav.Principal) ([]listedMount, er
 	}
 	listed := make([]listedMount, len(mounts))
 	for i, m := range mounts {
-		listed[i] = listedMount{m, mountHints(s.origins.shown(r).origin.String()+m.URL, user)}
+		at := s.origins.shown(r).origin.String() + m.URL
+		listed[i] = listedMount{m, at, mountHints(at, user)}
 	}
 	return listed, err
+}
+
+// apiMounts is rest.Options.Mounts.
+func (s *Server) apiMounts(r *http.Request, in auth.Login) ([]rest.Mounted, error) {
+	who, err := s.principalOf(r.Context(), in)
+	if err != nil {
+		return nil, err
+	}
+	listed, err := s.mountsOf(r, who)
+	mounts := make([]rest.Mounted, len(listed))
+	for i, m := range listed {
+		mounts[i] = rest.Mounted{Name: m.Name, Workspace: m.Workspace, Role: m.Role, ReadOnly: m.ReadOnly, URL: m.at}
+		for _, h := range m.Hints {
+			mounts[i].Hints = append(mounts[i].Hints, rest.Hint(h))
+		}
+	}
+	return mounts, err
 }
 
 func (s *Server) servePage(w http.ResponseWriter, r *http.Request, who dav.Principal) {

@@ -90,9 +90,9 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 	if err := st.KeepHA1(ctx, slices.Contains(settings.schemes, auth.Digest)); err != nil {
 		return nil, errors.Join(fmt.Errorf("keep or drop what Digest compares: %w", err), s.listener.Close(), s.closed())
 	}
-	s.auth = auth.New(st, auth.Options{Schemes: settings.schemes, External: s.origins.external})
+	s.auth = auth.New(st, auth.Options{Schemes: settings.schemes, External: s.origins.external, Log: s.log})
 	s.assemble()
-	s.startUpkeep(newJanitor(s.log, st, jobs(st, objects, cfg.VersionsAge)))
+	s.startUpkeep(newJanitor(s.log, st, jobs(st, objects, &cfg)))
 	return s, nil
 }
 
@@ -121,8 +121,10 @@ func (s *Server) assemble() {
 		Address:      s.origins.client,
 		Known:        s.origins.knows,
 		External:     s.origins.external,
-		Secure:       func(r *http.Request) bool { return s.origins.of(r).scheme == "https" },
+		Secure:       func(r *http.Request) bool { return s.origins.shown(r).scheme == "https" },
 		Origins:      s.named,
+		Public:       s.origins.own(),
+		Mounts:       s.apiMounts,
 		Identified:   identified,
 		BlockedNames: s.cfg.BlockedNames,
 		LockMax:      time.Duration(s.cfg.LockMax),
@@ -220,6 +222,7 @@ func (s *Server) Close() error {
 	_ = s.listener.Close() // Serve may have closed it, or never have had it
 	s.stop()
 	s.upkeep.Wait()
+	s.auth.Flush()
 	return errors.Join(err, s.closed())
 }
 

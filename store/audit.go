@@ -41,7 +41,8 @@ type AuditFilter struct {
 	// After is the id of the last entry already seen: the page after it is
 	// wanted.
 	After int64
-	// Limit is how many entries at most; 0 and more than 1,000 are 1,000.
+	// Limit is how many entries at most; 0 and more than 1,001 are 1,001: a page,
+	// and whether there is another.
 	Limit int
 }
 
@@ -147,8 +148,8 @@ func (f AuditFilter) query() (string, []any) {
 		where(`(at, id) < ((SELECT at FROM audit_log WHERE id = ?), ?)`, f.After, f.After)
 	}
 	limit := f.Limit
-	if limit <= 0 || limit > pageRows {
-		limit = pageRows
+	if limit <= 0 || limit > pageRows+1 {
+		limit = pageRows + 1
 	}
 	return query + ` ORDER BY at DESC, id DESC LIMIT ?`, append(args, limit)
 }

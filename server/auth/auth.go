@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/singleflight"
@@ -44,6 +46,8 @@ type Options struct {
 	Schemes []Scheme // those served
 	// External is the path that a proxy strips of a request's URL. Nil is none.
 	External func(*http.Request) string
+	// Log, slog.Default when nil.
+	Log *slog.Logger
 }
 
 // BrakeError says that an address guessed wrong too often at one name: 429.
@@ -67,6 +71,18 @@ type Users interface {
 	DigestLogins(ctx context.Context, user string) (store.User, []store.DigestLogin, error)
 	// UsedAccount notes that an account was used.
 	UsedAccount(ctx context.Context, id int64) error
+	// OpenSession opens a session, or gives store.ErrForbidden when its user is not
+	// who they were.
+	OpenSession(ctx context.Context, n store.NewSession) (store.Session, error)
+	// SessionByHash finds the session whose token has this hash, if it is good for
+	// something, and its user, or store.ErrNotFound.
+	SessionByHash(ctx context.Context, hash string) (store.User, store.Session, error)
+	// UsedSession notes that a session was used.
+	UsedSession(ctx context.Context, n store.Session) error
+	// SetProfile changes a user as they asked for it.
+	SetProfile(ctx context.Context, p store.Profile) (store.User, store.Session, error)
+	// NoteLogin writes a login into the audit log.
+	NoteLogin(ctx context.Context, n store.LoginNote) error
 }
 
 // Login is who a request is from.
@@ -75,6 +91,8 @@ type Login struct {
 	// Account is the one whose app password was sent, and says what the request
 	// may open; nil when it was the user's own password.
 	Account *store.Account
+	// Session is the browser's, when its token was sent.
+	Session *store.Session
 }
 
 // Authenticator checks the credentials of requests. Its methods may be called
@@ -88,7 +106,10 @@ type Authenticator struct {
 	brake    *brake
 	gate     *gate
 	flights  singleflight.Group
-	notes    singleflight.Group // uses of accounts being noted
+	notes    singleflight.Group // uses of accounts and sessions being noted
+	notebook notebook
+	writing  sync.RWMutex // held for reading while a login is written down
+	log      *slog.Logger
 	verify   func(hash, password string) (bool, error)
 	now      func() time.Time
 }
@@ -101,7 +122,7 @@ func New(users Users, o Options) *Authenticator {
 	served := slices.DeleteFunc(slices.Clone(Schemes), func(s Scheme) bool { return !slices.Contains(o.Schemes, s) })
 	return &Authenticator{
 		schemes: served, external: o.External, users: users, nonces: newNonces(time.Now),
-		memory: newMemory(), brake: newBrake(), gate: newGate(), verify: verify, now: time.Now,
+		memory: newMemory(), brake: newBrake(), gate: newGate(), verify: verify, now: time.Now, log: logger(o.Log),
 	}
 }
 
@@ -129,22 +150,34 @@ func (a *Authenticator) Challenges(err error) []string {
 // Errors: ErrCredentials, ErrTarget, ErrBusy, *BrakeError; the context's; else looking the user up failed, or
 // a stored hash is damaged.
 func (a *Authenticator) Authenticate(r *http.Request, from netip.Addr) (Login, error) {
-	scheme, rest := credentials(r.Header)
-	if !slices.Contains(a.schemes, Scheme(scheme)) {
-		return Login{}, ErrCredentials
-	}
-	switch Scheme(scheme) {
-	case Digest:
-		return a.byDigest(r, rest, from)
-	case Bearer:
-		return a.byToken(r.Context(), rest)
-	default:
-		return a.byPassword(r.Context(), rest, from)
-	}
+	at := visit{WebDAV, from}
+	return a.noting(at, func() (Login, error) {
+		scheme, rest := credentials(r.Header)
+		if !slices.Contains(a.schemes, Scheme(scheme)) {
+			return Login{}, ErrCredentials
+		}
+		switch Scheme(scheme) {
+		case Digest:
+			return a.byDigest(r, rest, at)
+		case Bearer:
+			return a.byToken(r.Context(), rest)
+		default:
+			return a.byPassword(r.Context(), rest, at)
+		}
+	})
 }
 
-// byPassword logs a user in by name and password.
-func (a *Authenticator) byPassword(ctx context.Context, token string, from netip.Addr) (Login, error) {
+// noting tells the audit log who logged in.
+func (a *Authenticator) noting(at visit, login func() (Login, error)) (Login, error) {
+	in, err := login()
+	if err == nil {
+		a.noteLogin(at, in)
+	}
+	return in, err
+}
+
+// byPassword logs a user in by name and password, their own or that of an account.
+func (a *Authenticator) byPassword(ctx context.Context, token string, at visit) (Login, error) {
 	name, password, ok := parseBasic(token)
 	if !ok || strings.EqualFold(name, Anonymous) {
 		return Login{}, ErrCredentials
@@ -152,18 +185,27 @@ func (a *Authenticator) byPassword(ctx context.Context, token string, from netip
 	if in, ok, err := a.byAccount(ctx, name, password); ok || err != nil {
 		return in, err
 	}
+	user, err := a.byOwnPassword(ctx, at, name, password)
+	return Login{User: user}, err
+}
+
+// byOwnPassword logs a user in by name and their own password.
+func (a *Authenticator) byOwnPassword(ctx context.Context, at visit, name, password string) (store.User, error) {
+	if name == "" || strings.EqualFold(name, Anonymous) || len(password) > MaxPasswordBytes {
+		return store.User{}, ErrCredentials
+	}
 	user, hash, err := a.look(ctx, name)
 	if err != nil {
-		return Login{}, fmt.Errorf("look up user: %w", err)
+		return store.User{}, fmt.Errorf("look up user: %w", err)
 	}
-	right, err := a.check(ctx, attempt{user: user, name: name, hash: hash, password: password, from: from})
+	right, err := a.check(ctx, attempt{visit: at, user: user, name: name, hash: hash, password: password})
 	if err != nil {
-		return Login{}, err
+		return store.User{}, err
 	}
 	if !right || user.Disabled {
-		return Login{}, ErrCredentials
+		return store.User{}, ErrCredentials
 	}
-	return Login{User: user}, nil
+	return user, nil
 }
 
 // look finds a user and the hash to compare with. Whoever cannot log in is
@@ -184,9 +226,9 @@ func (a *Authenticator) look(ctx context.Context, name string) (store.User, stri
 // attempt is one login by a user's own password: the row that was read, what to
 // compare, who asks.
 type attempt struct {
+	visit
 	user                 store.User
 	name, hash, password string
-	from                 netip.Addr
 }
 
 // brakeKey joins address and name. An IPv6 client owns its whole /64.
@@ -241,6 +283,8 @@ func (a *Authenticator) hash(l attempt, digest string) (right bool, err error) {
 	a.memory.remember(digest, right)
 	if right {
 		a.brake.succeed(key)
+	} else {
+		a.noteRefused(l.visit, l.user)
 	}
 	return right, nil
 }

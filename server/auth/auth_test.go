@@ -24,6 +24,7 @@ var here = netip.MustParseAddr("192.0.2.7")
 // the hashes it takes.
 type fixture struct {
 	*Authenticator
+	t      *testing.T
 	store  *store.Store
 	hashes atomic.Int64
 	clock  atomic.Int64 // UTC microseconds, of the store and of the Authenticator
@@ -38,7 +39,7 @@ func newFixture(t *testing.T) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fixture{}
+	f := &fixture{t: t}
 	f.clock.Store(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC).UnixMicro())
 	st, err := store.Open(t.Context(), store.Options{DB: "sqlite:" + filepath.Join(dir, "db"), Blobs: objects, NoSync: true, Now: f.time})
 	if err != nil {

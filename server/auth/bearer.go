@@ -30,12 +30,15 @@ func (a *Authenticator) byToken(ctx context.Context, token string) (Login, error
 //
 // Errors: those of Authenticate.
 func (a *Authenticator) AuthenticateAPI(r *http.Request, from netip.Addr) (Login, error) {
-	scheme, rest := credentials(r.Header)
-	switch {
-	case scheme == string(Bearer):
-		return a.byToken(r.Context(), rest)
-	case scheme == string(Basic) && slices.Contains(a.schemes, Basic):
-		return a.byPassword(r.Context(), rest, from)
-	}
-	return Login{}, ErrCredentials
+	at := visit{API, from}
+	return a.noting(at, func() (Login, error) {
+		scheme, rest := credentials(r.Header)
+		switch {
+		case scheme == string(Bearer):
+			return a.byToken(r.Context(), rest)
+		case scheme == string(Basic) && slices.Contains(a.schemes, Basic):
+			return a.byPassword(r.Context(), rest, at)
+		}
+		return Login{}, ErrCredentials
+	})
 }

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"hash"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
@@ -93,7 +92,7 @@ type digest struct {
 // byDigest logs in whom one of the user's app passwords opens. What is right
 // passes whatever was guessed before: there is nothing to guess. What is wrong
 // counts, so that a client that repeats an old password is told to wait.
-func (a *Authenticator) byDigest(r *http.Request, rest string, from netip.Addr) (Login, error) {
+func (a *Authenticator) byDigest(r *http.Request, rest string, at visit) (Login, error) {
 	d, ok := parseDigest(rest)
 	if !ok || strings.EqualFold(d.name, Anonymous) {
 		return Login{}, ErrCredentials
@@ -103,10 +102,11 @@ func (a *Authenticator) byDigest(r *http.Request, rest string, from netip.Addr) 
 		return Login{}, fmt.Errorf("look up accounts: %w", err)
 	}
 	if account == nil || user.Disabled {
-		key := "digest " + attempt{name: d.name, from: from}.brakeKey()
+		key := "digest " + attempt{name: d.name, visit: at}.brakeKey()
 		if wait := a.brake.take(key); wait > 0 {
 			return Login{}, &BrakeError{Wait: wait}
 		}
+		a.noteRefused(at, user)
 		return Login{}, ErrCredentials
 	}
 	if !a.sameTarget(d.uri, r) {

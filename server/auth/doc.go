@@ -36,6 +36,32 @@
 //
 // Sent alone as a bearer token (RFC 6750), an app password needs no name.
 //
+// # Sessions
+//
+// A browser logs in once, with the user's own password, and is known by a token
+// from then on: 256 random bits, of which the SHA-256 is kept, as of an app
+// password.
+//
+//	token → looks like one? → the session's row, its user and auth version (always)
+//
+// A session proves what the password proved when it was opened. A change of the
+// password or the role, and disabling the user, ends it with the next request,
+// whichever process made the change; so do a week without use, a month in all, and
+// its user. App passwords open none: they may be limited to a folder, and a session
+// would outlive them. A login never keeps the token that came with it, and ends the
+// session that the browser had.
+//
+// A user who changes their password proves the former one, with the brake; all
+// their sessions end, and the browser at work gets another one.
+//
+// # The audit log
+//
+// It is told of each login once an hour, by user, password, door and address, and
+// of wrong passwords: of a hundred at once and of one a minute then, with a count
+// of those that are missing. A name that nobody has is not written down, for some
+// type their password there. All that happens beside the request, which neither
+// waits for it nor fails with it; Flush waits.
+//
 // # Digest
 //
 // Digest (RFC 7616) is for Windows over plain HTTP, and for app passwords alone:

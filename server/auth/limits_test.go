@@ -59,7 +59,7 @@ func TestBrakeForgets(t *testing.T) {
 
 func TestBrakeKey(t *testing.T) {
 	key := func(addr, name string) string {
-		return attempt{from: netip.MustParseAddr(addr), name: name}.brakeKey()
+		return attempt{visit: visit{from: netip.MustParseAddr(addr)}, name: name}.brakeKey()
 	}
 	for _, c := range []struct {
 		outcome string

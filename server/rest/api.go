@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,6 +37,11 @@ type Options struct {
 	Secure func(*http.Request) bool
 	// Origins are those of other servers' pages that may use the API (--cors-origin).
 	Origins []string
+	// Public are the origins that this server is known under.
+	Public []string
+	// Mounts lists where a login finds files by WebDAV, at the address that the
+	// request was sent to.
+	Mounts func(r *http.Request, in auth.Login) ([]Mounted, error)
 	// Identified is told who sends a request, for the access line.
 	Identified func(w http.ResponseWriter, user string)
 	// BlockedNames can be neither seen nor made.
@@ -82,6 +89,9 @@ func New(o Options) *API {
 var registrations = []func(*API){
 	(*API).registerSessions,
 	(*API).registerWorkspaces,
+	(*API).registerAppPasswords,
+	(*API).registerMounts,
+	(*API).registerAudit,
 }
 
 // ServeHTTP implements http.Handler.
@@ -102,13 +112,30 @@ func noStore(next http.Handler) http.Handler {
 // could change nothing.
 func (a *API) sameOrigin(next http.Handler) http.Handler {
 	guard := http.NewCrossOriginProtection()
-	for _, origin := range a.o.Origins {
+	for _, origin := range slices.Concat(a.o.Origins, a.o.Public) {
 		if err := guard.AddTrustedOrigin(origin); err != nil {
 			a.log.Warn("pages of an origin cannot use the API", "origin", origin, "err", err)
 		}
 	}
-	guard.SetDenyHandler(a.refuse(problem(http.StatusForbidden, "request.cross_origin", "a page of another origin may not do this")))
-	return guard.Handler(next)
+	deny := a.refuse(problem(http.StatusForbidden, "request.cross_origin", "a page of another origin may not do this"))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if guard.Check(r) != nil && !a.ownOrigin(r) {
+			deny.ServeHTTP(w, r)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// ownOrigin reports whether a browser that sends no Sec-Fetch-Site, as none does
+// over plain HTTP, names an origin of this server that its proxy does not pass on
+// in Host.
+func (a *API) ownOrigin(r *http.Request) bool {
+	if r.Header.Get("Sec-Fetch-Site") != "" {
+		return false
+	}
+	u, err := url.Parse(r.Header.Get("Origin"))
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && a.o.Known(r, u.Scheme, u.Host)
 }
 
 // methods are those that operations have.
@@ -158,7 +185,7 @@ func (a *API) write(w http.ResponseWriter, r *http.Request, p *Problem) {
 var securitySchemes = map[string]*huma.SecurityScheme{
 	"token":   {Type: "http", Scheme: "bearer", Description: "An app password."},
 	"basic":   {Type: "http", Scheme: "basic", Description: "Name and password, where the server takes Basic."},
-	"session": {Type: "apiKey", In: "cookie", Name: sessionCookie, Description: "The session of a browser."},
+	"session": {Type: "apiKey", In: "cookie", Name: sessionCookie, Description: "The session of a browser. Over HTTPS the name begins with __Host-, or with __Secure- where the server is below a path."},
 }
 
 // call is what the layers below huma know of a request.
@@ -178,13 +205,19 @@ func (a *API) identify(ctx huma.Context, next func(huma.Context)) {
 	c := &call{}
 	c.r, c.w = humamux.Unwrap(ctx)
 	c.who, c.err = a.login(c.r)
-	if c.who.User.ID != 0 && a.o.Identified != nil {
-		a.o.Identified(c.w, c.who.User.Name)
-	}
+	a.identified(c.w, &c.who)
 	next(huma.WithValue(ctx, callKey{}, c))
 }
 
-// login gives the caller; without any credentials that is nobody and no error.
+// identified says for the access line who calls.
+func (a *API) identified(w http.ResponseWriter, who *Caller) {
+	if who.User.ID != 0 && a.o.Identified != nil {
+		a.o.Identified(w, who.User.Name)
+	}
+}
+
+// login gives the caller; without any credentials that is nobody and no error. An
+// Authorization header is what counts, whatever cookie is there.
 func (a *API) login(r *http.Request) (Caller, error) {
 	from := a.o.Address(r)
 	if !auth.Offers(r) {

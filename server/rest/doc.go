@@ -15,9 +15,16 @@
 //
 // A program sends an app password as a bearer token, or, where the server takes
 // Basic, name and password. A browser opens a session and is known by its cookie,
-// which scripts cannot read and other sites cannot send. Requests of pages of
-// other origins that could change something are refused (http.CrossOriginProtection),
-// whatever they carry.
+// which scripts cannot read and other sites cannot send. Over HTTPS a prefix of its
+// name keeps others from setting it: __Host-, or __Secure- where a proxy shows the
+// server below a path, which the cookie then has. Where there is an Authorization
+// header the cookie does not count. No other door takes it.
+//
+// Requests of pages of other origins that could change something are refused
+// (http.CrossOriginProtection), whatever they carry. The origins of --public-url are
+// this server's own, also where a proxy passes on another Host. Pages of
+// --cors-origin are let in, and their cookies are not: they bring credentials of
+// their own.
 //
 // What the caller may not see is not there: a resource of somebody else's
 // workspace gets the same 404 as an id that nothing has.

@@ -31,13 +31,14 @@ type world struct {
 	url   string
 	clock atomic.Int64 // UTC microseconds
 	api   *rest.API
+	http  *http.Client
 }
 
 func (w *world) now() time.Time { return time.UnixMicro(w.clock.Load()).UTC() }
 
 func newWorld(t *testing.T, adjust ...func(*store.Options, *rest.Options)) *world {
 	t.Helper()
-	w := &world{t: t}
+	w := &world{t: t, http: http.DefaultClient}
 	w.clock.Store(time.Now().UnixMicro())
 	dir := t.TempDir()
 	blobs, err := blob.NewDir(filepath.Join(dir, "blobs"), blob.DirOptions{})
@@ -194,7 +195,7 @@ func (c *client) do(method, path string, body any, headers ...string) answer {
 		name, value, _ := strings.Cut(h, ": ")
 		r.Header.Set(name, value)
 	}
-	res, err := http.DefaultClient.Do(r)
+	res, err := c.w.http.Do(r)
 	must(t, err)
 	defer res.Body.Close()
 	data, err := io.ReadAll(res.Body)

@@ -73,6 +73,8 @@ var refusals = []struct {
 	fault  bool // the cause is the server's and belongs in the log
 }{
 	{auth.ErrCredentials, 401, "login.required", "a login is required", false, false},
+	{auth.ErrWrongPassword, 403, "password.wrong", "the old password is not that", false, false},
+	{auth.ErrBadPassword, 400, "password.invalid", "a password has 1 to 1024 bytes of UTF-8 and no control characters", false, false},
 	{auth.ErrBusy, 503, "server.busy", "too many logins at once", true, false},
 	{store.ErrNotFound, 404, "not_found", "there is nothing of that name or id", false, false},
 	{store.ErrNoParent, 409, "parent.missing", "the folder this would be in does not exist", false, false},
