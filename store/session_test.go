@@ -129,7 +129,7 @@ func TestSessionEndsWithItsLogin(t *testing.T) {
 			}
 			return nil
 		},
-		"removed": func(f *fixture) error { return f.RemoveUser(f.t.Context(), "ada") },
+		"removed": func(f *fixture) error { return f.RemoveUser(f.t.Context(), "ada", boss) },
 	} {
 		t.Run(outcome, func(t *testing.T) {
 			f := newFixture(t)
