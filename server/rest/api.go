@@ -70,13 +70,7 @@ func New(o Options) *API {
 	router := mux.NewRouter().SkipClean(true)
 	router.NotFoundHandler = a.unmatched(router)
 	router.MethodNotAllowedHandler = router.NotFoundHandler
-	config := huma.DefaultConfig("Holdfast", "1")
-	config.Info.Description = "Files, their locks, and who may use them, beside WebDAV."
-	config.Servers = []*huma.Server{{URL: Prefix}}
-	config.DocsPath, config.SchemasPath, config.CreateHooks = "", "", nil
-	config.RejectUnknownQueryParameters = true
-	config.Components.SecuritySchemes = securitySchemes
-	a.huma = humamux.New(router.PathPrefix(Prefix).Subrouter(), config)
+	a.huma = humamux.New(router.PathPrefix(Prefix).Subrouter(), describe())
 	a.huma.UseMiddleware(a.identify)
 	for _, register := range registrations {
 		register(a)
@@ -182,12 +176,6 @@ func (a *API) write(w http.ResponseWriter, r *http.Request, p *Problem) {
 	}
 }
 
-var securitySchemes = map[string]*huma.SecurityScheme{
-	"token":   {Type: "http", Scheme: "bearer", Description: "An app password."},
-	"basic":   {Type: "http", Scheme: "basic", Description: "Name and password, where the server takes Basic."},
-	"session": {Type: "apiKey", In: "cookie", Name: sessionCookie, Description: "The session of a browser. Over HTTPS the name begins with __Host-, or with __Secure- where the server is below a path."},
-}
-
 // call is what the layers below huma know of a request.
 type call struct {
 	who Caller
@@ -242,14 +230,7 @@ func register[I, O any](a *API, need Access, op huma.Operation, run func(ctx con
 
 // registerRaw adds an operation that reads the body, or writes the answer, itself.
 func registerRaw[I, O any](a *API, need Access, op huma.Operation, run func(ctx context.Context, who *Caller, below raw, in *I) (*O, error)) {
-	changes := op.Method != http.MethodGet && op.Method != http.MethodHead
-	if need != Public {
-		op.Security = []map[string][]string{{"token": {}}, {"basic": {}}, {"session": {}}}
-		if need == Own {
-			op.Security = op.Security[1:]
-		}
-		op.Errors = append(op.Errors, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests)
-	}
+	demand(&op, need)
 	op.Errors = append(op.Errors, http.StatusBadRequest, http.StatusInternalServerError, http.StatusServiceUnavailable)
 	op.Middlewares = append(op.Middlewares, func(ctx huma.Context, next func(huma.Context)) {
 		// Before huma reads and checks the request: who may not ask learns nothing.
@@ -259,7 +240,7 @@ func registerRaw[I, O any](a *API, need Access, op huma.Operation, run func(ctx 
 			err = nil
 		}
 		if err == nil {
-			err = c.who.check(need, changes)
+			err = c.who.check(need, mayChange(op.Method))
 		}
 		if err != nil {
 			a.write(c.w, c.r, a.problemOf(c.r.Context(), &c.who, err))

@@ -200,7 +200,21 @@ func (c *client) do(method, path string, body any, headers ...string) answer {
 	defer res.Body.Close()
 	data, err := io.ReadAll(res.Body)
 	must(t, err)
+	asDocumented(t, r, res, data)
 	return answer{t: t, status: res.StatusCode, header: res.Header, body: string(data)}
+}
+
+// asDocumented fails the test if the document says something else of an answer.
+func asDocumented(t *testing.T, r *http.Request, res *http.Response, body []byte) {
+	t.Helper()
+	d := theDocument()
+	path, below := strings.CutPrefix(r.URL.EscapedPath(), rest.Prefix)
+	if !below || strings.HasPrefix(path, "/openapi") {
+		return
+	}
+	for _, c := range d.complaints(d.operationOf(r.Method, path), res.StatusCode, res.Header, body) {
+		t.Errorf("%s %s: %s", r.Method, r.URL, c)
+	}
 }
 
 // wants fails the test unless the answer has this status.

@@ -1,0 +1,68 @@
+package rest
+
+import (
+	"net/http"
+	"strconv"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// describe gives the configuration from which the document is made.
+func describe() huma.Config {
+	config := huma.DefaultConfig("Holdfast", "1")
+	config.Info.Description = "Files, their locks, and who may use them, beside WebDAV."
+	config.Info.License = &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"}
+	config.Servers = []*huma.Server{{URL: Prefix}}
+	config.Components.SecuritySchemes = securitySchemes
+	config.OnAddOperation = []huma.AddOpFunc{complete}
+	config.DocsPath, config.SchemasPath, config.CreateHooks = "", "", nil
+	config.RejectUnknownQueryParameters = true
+	return config
+}
+
+var securitySchemes = map[string]*huma.SecurityScheme{
+	"token":   {Type: "http", Scheme: "bearer", Description: "An app password."},
+	"basic":   {Type: "http", Scheme: "basic", Description: "Name and password, where the server takes Basic."},
+	"session": {Type: "apiKey", In: "cookie", Name: sessionCookie, Description: "The session of a browser. Over HTTPS the name begins with __Host-, or with __Secure- where the server is below a path."},
+}
+
+// demand says in the document who may call an operation, and how the others are
+// refused.
+func demand(op *huma.Operation, need Access) {
+	if need == Public {
+		op.Security = []map[string][]string{}
+		return
+	}
+	op.Security = []map[string][]string{{"token": {}}, {"basic": {}}, {"session": {}}}
+	if need == Own {
+		op.Security = op.Security[1:]
+	}
+	op.Errors = append(op.Errors, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests)
+}
+
+// complete brings the statuses of an operation in line with what the layers above
+// it answer with.
+func complete(_ *huma.OpenAPI, op *huma.Operation) {
+	delete(op.Responses, strconv.Itoa(http.StatusUnprocessableEntity)) // see huma.NewError
+	also := []int{}
+	if mayChange(op.Method) {
+		also = append(also, http.StatusForbidden)
+	}
+	if op.RequestBody != nil {
+		also = append(also, http.StatusRequestTimeout, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
+	}
+	like := op.Responses[strconv.Itoa(http.StatusBadRequest)]
+	for _, status := range also {
+		r := *like
+		r.Description = http.StatusText(status)
+		op.Responses[strconv.Itoa(status)] = &r
+	}
+}
+
+// mayChange reports whether operations of a method may change something.
+func mayChange(method string) bool { return method != http.MethodGet && method != http.MethodHead }
+
+func init() {
+	// A list without items is written as [], and so it is to be sent.
+	huma.DefaultArrayNullable = false
+}
