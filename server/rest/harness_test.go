@@ -89,12 +89,13 @@ var emptyDatabase = sync.OnceValue(func() []byte {
 	return data
 })
 
-// client sends requests as one user, by an app password.
+// client sends requests as one user, by an app password, or by the user's own.
 type client struct {
-	w     *world
-	user  store.User
-	token string
-	jar   []*http.Cookie
+	w        *world
+	user     store.User
+	token    string
+	password string // the user's own
+	jar      []*http.Cookie
 }
 
 // user adds a user and gives a client of theirs.
@@ -188,6 +189,9 @@ func (c *client) do(method, path string, body any, headers ...string) answer {
 	if c.token != "" {
 		r.Header.Set("Authorization", "Bearer "+c.token)
 	}
+	if c.password != "" {
+		r.SetBasicAuth(c.user.Name, c.password)
+	}
 	for _, cookie := range c.jar {
 		r.AddCookie(cookie)
 	}
@@ -198,8 +202,11 @@ func (c *client) do(method, path string, body any, headers ...string) answer {
 	res, err := c.w.http.Do(r)
 	must(t, err)
 	defer res.Body.Close()
-	data, err := io.ReadAll(res.Body)
-	must(t, err)
+	var data []byte
+	if res.Header.Get("Content-Type") != "text/event-stream" { // which does not end
+		data, err = io.ReadAll(res.Body)
+		must(t, err)
+	}
 	asDocumented(t, r, res, data)
 	return answer{t: t, status: res.StatusCode, header: res.Header, body: string(data)}
 }
