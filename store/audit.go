@@ -28,7 +28,9 @@ type AuditEntry struct {
 	Workspace lockns.Workspace
 	// Subject is whom or what it was done to, by name.
 	Subject string
-	Detail  string
+	// Resource is the file or folder that it was done to; zero when it was none.
+	Resource lockns.Root
+	Detail   string
 }
 
 // AuditFilter says which entries of the audit log are wanted; zero fields
@@ -52,6 +54,29 @@ func (t *tx) audit(actor Actor, event string, ws lockns.Workspace, subject, deta
 	_, err := t.exec(`INSERT INTO audit_log (at, actor_id, actor, event, workspace_type, workspace_id, subject, detail) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
 		micros(t.now), null(actor.ID), actor.Name, event, null(string(ws.Kind)), null(ws.ID), subject, detail)
 	return err
+}
+
+// auditResource notes a change of a file or folder. The actor is whom the claim
+// proved, the subject the path below the workspace root.
+func (t *tx) auditResource(event string, ws lockns.Workspace, id lockns.Root, path, detail string) error {
+	by, err := t.actor()
+	if err != nil {
+		return err
+	}
+	_, err = t.exec(`INSERT INTO audit_log (at, actor_id, actor, event, workspace_type, workspace_id, subject, detail, resource_kind, resource_id)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		micros(t.now), null(by.ID), by.Name, event, null(string(ws.Kind)), null(ws.ID), path, detail, string(id.Kind), id.ID)
+	return err
+}
+
+// actor is whom the claim proved; the zero Actor without one.
+func (t *tx) actor() (by Actor, err error) {
+	if t.who == 0 {
+		return by, nil
+	}
+	by.ID = t.who
+	_, err = t.row(`SELECT name FROM users WHERE id = ?`, []any{t.who}, &by.Name)
+	return by, err
 }
 
 // auditEnded notes how many locks ended without their holder's doing, and why.
@@ -125,7 +150,7 @@ func (s *Store) Audit(ctx context.Context, f AuditFilter) (all []AuditEntry, err
 // query selects the entries. Each index of the log ends with the time, so that
 // a page costs what it returns.
 func (f AuditFilter) query() (string, []any) {
-	query := `SELECT id, at, actor_id, actor, event, workspace_type, workspace_id, subject, detail FROM audit_log WHERE at >= ? AND at < ?`
+	query := `SELECT id, at, actor_id, actor, event, workspace_type, workspace_id, subject, detail, resource_kind, resource_id FROM audit_log WHERE at >= ? AND at < ?`
 	before := int64(math.MaxInt64)
 	if !f.Before.IsZero() {
 		before = micros(f.Before)
@@ -156,12 +181,13 @@ func (f AuditFilter) query() (string, []any) {
 
 func scanAudit(scan func(...any) error) (e AuditEntry, err error) {
 	var (
-		at        int64
-		actor, ws sql.NullInt64
-		kind      sql.NullString
+		at                  int64
+		actor, ws, resource sql.NullInt64
+		kind, resourceKind  sql.NullString
 	)
-	err = scan(&e.ID, &at, &actor, &e.Actor, &e.Event, &kind, &ws, &e.Subject, &e.Detail)
+	err = scan(&e.ID, &at, &actor, &e.Actor, &e.Event, &kind, &ws, &e.Subject, &e.Detail, &resourceKind, &resource)
 	e.At, e.ActorID = fromMicros(at), actor.Int64
 	e.Workspace = lockns.Workspace{Kind: lockns.WorkspaceKind(kind.String), ID: ws.Int64}
+	e.Resource = lockns.Root{Kind: lockns.RootKind(resourceKind.String), ID: resource.Int64}
 	return e, err
 }

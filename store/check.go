@@ -97,6 +97,11 @@ FROM files f LEFT JOIN file_versions v ON v.file_id = f.id GROUP BY f.id HAVING 
 WHERE (b.object_key IS NULL) = (d.blob_id IS NULL)`,
 	`SELECT 'blob ' || b.id || ' has size ' || b.size || ', its data ' || length(d.data) FROM blobs b JOIN blob_data d ON d.blob_id = b.id
 WHERE length(d.data) <> b.size`,
+	`SELECT 'trash ' || t.id || ' is in no detached folder of its workspace' FROM trash t JOIN folders w ON w.id = t.folder_id
+WHERE w.detached_at IS NULL OR w.namespace_id <> t.namespace_id`,
+	`SELECT 'trash ' || t.id || ' does not hold its resource alone' FROM trash t WHERE 1 <>
+(SELECT count(*) FROM folders WHERE parent_id = t.folder_id) + (SELECT count(*) FROM files WHERE folder_id = t.folder_id)
+OR t.folder_id IS NOT CASE is_folder WHEN 1 THEN (SELECT parent_id FROM folders WHERE id = t.resource_id) ELSE (SELECT folder_id FROM files WHERE id = t.resource_id) END`,
 	`SELECT 'object ' || object_key || ' is garbage and in use' FROM garbage JOIN blobs USING (object_key)`,
 	`WITH stored (namespace_id, bytes) AS (
 SELECT namespace_id, size + props_bytes + versions_bytes FROM files UNION ALL SELECT namespace_id, props_bytes FROM folders

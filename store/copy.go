@@ -150,6 +150,9 @@ func (t *tx) clear(dst *spot, src *Node) ([]lockns.Lock, error) {
 	if err := t.changedNode(dst.space, dst.node); err != nil {
 		return nil, err
 	}
+	if err := t.auditResource("resource.replaced", dst.ws, dst.node.Place.Root, dst.spelled(), ""); err != nil {
+		return nil, err
+	}
 	if t.succeeds(src, dst.node) {
 		return kept, t.setAside(dst.node)
 	}
@@ -263,7 +266,7 @@ func (s *Store) copyBig(ctx context.Context, from, to Target, o CopyOptions, src
 		if err != nil {
 			return err
 		}
-		root, err = t.addDetached(sp.id, to.Path.Base())
+		root, err = t.addDetached(sp.id, to.Path.Base(), t.now.Add(buildGrace))
 		if err != nil {
 			return err
 		}
@@ -306,11 +309,12 @@ func (s *Store) copyBig(ctx context.Context, from, to Target, o CopyOptions, src
 	return lockns.Root{Kind: lockns.FolderRoot, ID: root}, created, err
 }
 
-// addDetached inserts the root of a tree to be built out of sight. It is born
-// detached: for a moment without, it would be a second root of the workspace.
-func (t *tx) addDetached(namespace int64, name string) (int64, error) {
+// addDetached inserts the root of a tree out of sight, which Purge leaves alone
+// until a time. It is born detached: for a moment without, it would be a second
+// root of the workspace.
+func (t *tx) addDetached(namespace int64, name string, until time.Time) (int64, error) {
 	return t.insert(`INSERT INTO folders (namespace_id, name, name_key, detached_at, created_at, modified_at) VALUES (?, ?, ?, ?, ?, ?)`,
-		namespace, name, NameKey(name), micros(t.now.Add(buildGrace)), micros(t.now), micros(t.now))
+		namespace, name, NameKey(name), micros(until), micros(t.now), micros(t.now))
 }
 
 // keepBuilding keeps Purge away from a tree under construction.

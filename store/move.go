@@ -138,12 +138,16 @@ func (sp *spot) placeOf(n *Node) lockns.Place {
 
 // rehang changes the row: parent and name, nothing else.
 func (t *tx) rehang(n *Node, dst *spot) error {
-	name := dst.target.Path.Base()
+	return t.hang(n.Place.Root, dst.id, dst.parentID, dst.target.Path.Base())
+}
+
+// hang gives a file or folder another parent and name.
+func (t *tx) hang(id lockns.Root, namespace, parent int64, name string) error {
 	query := `UPDATE files SET folder_id = ?, name = ?, name_key = ?, namespace_id = ? WHERE id = ?`
-	if n.IsFolder() {
+	if id.Kind == lockns.FolderRoot {
 		query = `UPDATE folders SET parent_id = ?, name = ?, name_key = ?, namespace_id = ? WHERE id = ?`
 	}
-	_, err := t.exec(query, dst.parentID, name, NameKey(name), dst.id, n.Place.Root.ID)
+	_, err := t.exec(query, parent, name, NameKey(name), namespace, id.ID)
 	return err
 }
 
@@ -156,18 +160,23 @@ func overlap(src, dst *spot) bool {
 }
 
 // shallowEnough refuses a move that would push members below the deepest level.
-// Only a move further down has to look.
 func (t *tx) shallowEnough(src, dst *spot) error {
-	deeper := len(dst.path()) - len(src.path())
-	if !src.node.IsFolder() || deeper <= 0 {
+	return t.reaches(src.node.Place.Root, len(src.path()), len(dst.path()))
+}
+
+// reaches refuses to take a resource from one level to another with ErrTooDeep when
+// something below it would come below the deepest. Only on the way down it has to
+// look.
+func (t *tx) reaches(id lockns.Root, from, to int) error {
+	if id.Kind != lockns.FolderRoot || to <= from {
 		return nil
 	}
 	var height int
 	_, err := t.row(`WITH RECURSIVE tree (id, depth) AS (
 SELECT ?, 0 UNION ALL SELECT f.id, tree.depth + 1 FROM tree CROSS JOIN folders f ON f.parent_id = tree.id WHERE tree.depth <= ?)
 SELECT max(depth + EXISTS (SELECT 1 FROM files WHERE folder_id = tree.id)) FROM tree`,
-		[]any{src.node.Place.Root.ID, MaxLevels}, &height)
-	if err == nil && len(dst.path())+height > MaxLevels {
+		[]any{id.ID, MaxLevels}, &height)
+	if err == nil && to+height > MaxLevels {
 		return ErrTooDeep
 	}
 	return err

@@ -49,6 +49,9 @@ func (sp *spot) name() string {
 // path is where the spot is below the workspace root.
 func (sp *spot) path() Path { return append(sp.above[:len(sp.above):len(sp.above)], sp.target.Path...) }
 
+// spelled is path with the last name as it is stored, for the audit log.
+func (sp *spot) spelled() string { return sp.path().Parent().Join(sp.node.Name).String() }
+
 // shown is where the spot is below its base: spelled as asked, but as stored where
 // the resource is known by id.
 func (sp *spot) shown() Path {

@@ -8,7 +8,8 @@ import (
 
 // Remove deletes a file with its versions, or a folder with everything below it, and ends the
 // locks there: all or nothing, in one transaction whatever the size of the
-// tree. A folder is only detached; Purge does the work of its rows.
+// tree. A folder is only detached; Purge does the work of its rows. With
+// Options.Trash it waits for that time, a file too, and can be restored.
 //
 // Errors: ErrNotFound, ErrRoot, *lockns.LockedError naming every lock in the
 // way, and the claim's.
@@ -27,7 +28,7 @@ func (s *Store) Remove(ctx context.Context, target Target, c Claim) error {
 		if err := t.dropUnder(sp.space, sp.node.Place); err != nil {
 			return err
 		}
-		if err := t.removeNode(sp.node); err != nil {
+		if err := t.discard(sp); err != nil {
 			return err
 		}
 		if err := t.touchFolder(sp.space, sp.parentID); err != nil {

@@ -43,6 +43,9 @@ type Options struct {
 	// VersionsAge is how long after its replacement a version is offered; 0 is
 	// without end. PruneVersions removes those that are older.
 	VersionsAge time.Duration
+	// Trash is how long what Remove takes away can be restored; with 0 it cannot.
+	// What is in the trash already stays for the time that held when it came.
+	Trash time.Duration
 	// UploadLapse is how long an upload is kept after its last piece; 0 is a day.
 	// PruneUploads ends it then.
 	UploadLapse time.Duration

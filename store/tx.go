@@ -23,6 +23,7 @@ type tx struct {
 	now    time.Time // the one reading of the clock
 	err    error
 	spaces map[lockns.Workspace]*space
+	who    int64 // whom the claim proved, see prove
 	writes bool
 	after  []func() // run once the commit is known, in order
 }

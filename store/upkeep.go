@@ -60,6 +60,9 @@ func (t *tx) purgeSome(limit int) (int, error) {
 	if err != nil || !ok {
 		return 0, err
 	}
+	if err := t.leaveTrash(folder); err != nil {
+		return 0, err
+	}
 	for {
 		var child int64
 		ok, err := t.row(`SELECT id FROM folders WHERE parent_id = ? LIMIT 1`, []any{folder}, &child)

@@ -333,6 +333,9 @@ func (t *tx) removeWorkspace(ws lockns.Workspace, by Actor, owner string) error 
 	if _, err := t.exec(`UPDATE folders SET detached_at = ? WHERE id = ?`, micros(t.now), sp.root); err != nil {
 		return err
 	}
+	if err := t.abandonTrash(sp); err != nil {
+		return err
+	}
 	t.after = append(t.after, t.s.signalPurge)
 	delete(t.spaces, ws)
 	_, err = t.exec(`DELETE FROM resource_lock_namespaces WHERE id = ?`, sp.id)

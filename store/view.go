@@ -48,12 +48,9 @@ func (t *tx) Rooted(target Target) []lockns.Lock {
 // the credentials first, then who the user is here, the locks, and the other
 // preconditions last.
 func (t *tx) permit(c Claim, touches ...touch) (lockns.Credentials, error) {
-	cred, err := c.Prove(t)
+	cred, err := t.prove(c)
 	if err != nil {
 		return cred, err
-	}
-	if t.err != nil {
-		return cred, t.err
 	}
 	for i, at := range touches {
 		if i > 0 && at.space == touches[i-1].space {
@@ -70,6 +67,32 @@ func (t *tx) permit(c Claim, touches ...touch) (lockns.Credentials, error) {
 		return cred, err
 	}
 	return cred, t.at(Authorized)
+}
+
+// allow is permit for a change of a workspace that touches nothing that can be
+// locked.
+func (t *tx) allow(c Claim, sp *space) error {
+	cred, err := t.prove(c)
+	if err != nil {
+		return err
+	}
+	if err := t.mayWrite(sp, cred); err != nil {
+		return err
+	}
+	if err := t.precondition(c); err != nil {
+		return err
+	}
+	return t.at(Authorized)
+}
+
+// prove asks the claim's first half.
+func (t *tx) prove(c Claim) (lockns.Credentials, error) {
+	cred, err := c.Prove(t)
+	if err == nil {
+		err = t.err
+	}
+	t.who = cred.User
+	return cred, err
 }
 
 // precondition asks the claim's second half.

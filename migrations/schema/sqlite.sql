@@ -265,16 +265,16 @@ CREATE TABLE teams (
 CREATE UNIQUE INDEX teams_name ON teams (name_key);
 
 CREATE TABLE trash (
-    id             INTEGER PRIMARY KEY AUTOINCREMENT,
-    namespace_id   INTEGER NOT NULL REFERENCES resource_lock_namespaces (id) ON DELETE CASCADE,
-    folder_id      INTEGER NOT NULL UNIQUE REFERENCES folders (id) ON DELETE CASCADE,
-    name           TEXT NOT NULL,
-    is_folder      INTEGER NOT NULL CHECK (is_folder IN (0, 1)),
-    size           INTEGER NOT NULL CHECK (size >= 0),
-    from_folder_id INTEGER NOT NULL,
-    from_path      TEXT NOT NULL,
-    removed_by     TEXT NOT NULL,
-    removed_at     INTEGER NOT NULL
+    id            INTEGER PRIMARY KEY AUTOINCREMENT,
+    namespace_id  INTEGER NOT NULL REFERENCES resource_lock_namespaces (id) ON DELETE CASCADE,
+    folder_id     INTEGER NOT NULL UNIQUE REFERENCES folders (id) ON DELETE CASCADE,
+    is_folder     INTEGER NOT NULL CHECK (is_folder IN (0, 1)),
+    resource_id   INTEGER NOT NULL,
+    size          INTEGER NOT NULL CHECK (size >= 0),
+    from_ancestry TEXT NOT NULL,
+    from_path     TEXT NOT NULL,
+    removed_by    TEXT NOT NULL,
+    removed_at    INTEGER NOT NULL
 ) STRICT;
 
 CREATE INDEX trash_listed ON trash (namespace_id, id);

@@ -18,18 +18,19 @@ CREATE INDEX sessions_expires ON sessions (expires_at);
 
 -- What was removed and can be restored. folder_id is a detached folder made for
 -- the purpose, whose one member is what was removed; its detached_at lies in the
--- future, and is when it will be purged.
+-- future, and is when it will be purged. from_ancestry are the ids of the folders
+-- that it was in, as in resource_locks: the last is where it goes back to.
 CREATE TABLE trash (
-    id             INTEGER PRIMARY KEY AUTOINCREMENT,
-    namespace_id   INTEGER NOT NULL REFERENCES resource_lock_namespaces (id) ON DELETE CASCADE,
-    folder_id      INTEGER NOT NULL UNIQUE REFERENCES folders (id) ON DELETE CASCADE,
-    name           TEXT NOT NULL,
-    is_folder      INTEGER NOT NULL CHECK (is_folder IN (0, 1)),
-    size           INTEGER NOT NULL CHECK (size >= 0),
-    from_folder_id INTEGER NOT NULL,
-    from_path      TEXT NOT NULL,
-    removed_by     TEXT NOT NULL,
-    removed_at     INTEGER NOT NULL
+    id            INTEGER PRIMARY KEY AUTOINCREMENT,
+    namespace_id  INTEGER NOT NULL REFERENCES resource_lock_namespaces (id) ON DELETE CASCADE,
+    folder_id     INTEGER NOT NULL UNIQUE REFERENCES folders (id) ON DELETE CASCADE,
+    is_folder     INTEGER NOT NULL CHECK (is_folder IN (0, 1)),
+    resource_id   INTEGER NOT NULL,
+    size          INTEGER NOT NULL CHECK (size >= 0),
+    from_ancestry TEXT NOT NULL,
+    from_path     TEXT NOT NULL,
+    removed_by    TEXT NOT NULL,
+    removed_at    INTEGER NOT NULL
 ) STRICT;
 
 CREATE INDEX trash_listed ON trash (namespace_id, id);
