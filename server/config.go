@@ -56,6 +56,7 @@ type Config struct {
 	Versions      int      `help:"Former contents kept of a file, counted as storage; 0 keeps no new ones, and leaves those there (default: ${default})." default:"0" env:"HOLDFAST_VERSIONS" placeholder:"N"`
 	VersionsAge   Duration `help:"How long a former content is kept after the next came (default: without end)." default:"0" env:"HOLDFAST_VERSIONS_AGE" placeholder:"TIME"`
 	AuditAge      Duration `help:"How long entries of the audit log are kept; 0 is for ever (default: ${default})." default:"365d" env:"HOLDFAST_AUDIT_AGE" placeholder:"TIME"`
+	Trash         Duration `help:"How long what is deleted can be restored, counted as storage until then; 0 deletes at once, and leaves what is in the trash until its time (default: ${default})." default:"0" env:"HOLDFAST_TRASH" placeholder:"TIME"`
 	BlockedNames  []string `help:"Names that no client may see or make." env:"HOLDFAST_BLOCKED_NAMES" placeholder:"NAME"`
 	LogFormat     string   `help:"Form of the log on standard error." enum:"text,json" default:"text" env:"HOLDFAST_LOG_FORMAT"`
 	AdminPassword Secret   `kong:"-"` // HOLDFAST_ADMIN_PASSWORD; "" mints one
@@ -189,6 +190,7 @@ func (c *Config) checkLimits() []error {
 	refuse(c.Versions < 0, "--versions: must not be negative")
 	refuse(c.VersionsAge < 0, "--versions-age: must not be negative")
 	refuse(c.AuditAge < 0, "--audit-age: must not be negative")
+	refuse(c.Trash < 0, "--trash: must not be negative")
 	refuse(c.PropfindMax < 1, "--propfind-max: must be at least 1")
 	// A Timeout is told in whole seconds (RFC 4918 section 10.7).
 	refuse(c.LockDefault < Duration(time.Second), "--lock-default: must be at least 1s")

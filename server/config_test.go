@@ -87,6 +87,8 @@ func TestConfigCheck(t *testing.T) {
 		{"audit log for ever", func(c *Config) { c.AuditAge = 0 }, ""},
 		{"negative age of the audit log", func(c *Config) { c.AuditAge = -1 }, "--audit-age"},
 		{"negative age of versions", func(c *Config) { c.VersionsAge = -1 }, "--versions-age"},
+		{"trash", func(c *Config) { c.Trash = Duration(30 * day) }, ""},
+		{"negative time in the trash", func(c *Config) { c.Trash = -1 }, "--trash: must not"},
 		{"no entries", func(c *Config) { c.PropfindMax = 0 }, "--propfind-max"},
 		{"no lock time", func(c *Config) { c.LockDefault = 0 }, "--lock-default"},
 		{"longest lock below the default", func(c *Config) { c.LockMax = c.LockDefault - 1 }, "--lock-max"},

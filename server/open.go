@@ -93,6 +93,7 @@ func (l locations) open(ctx context.Context, cfg *Config, keepSchema bool, log *
 		Versions:     cfg.Versions,
 		VersionsAge:  time.Duration(cfg.VersionsAge),
 		AuditAge:     time.Duration(cfg.AuditAge),
+		Trash:        time.Duration(cfg.Trash),
 		LocksPerUser: cfg.LocksPerUser,
 		Log:          log,
 	})

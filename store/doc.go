@@ -70,11 +70,20 @@
 // sent and looked up by their NFC form. Removing a folder detaches it, one row,
 // and Purge deletes what hangs below in small steps. Moving changes one row.
 //
+// With Options.Trash what Remove takes away, a file too, hangs below a detached
+// folder of its own until its time, and Restore hangs it back: one row again, so
+// that ids, properties, versions, checksums and the changes of its folders are what
+// they were. Its locks ended. Whatever finds a resource starts at the root of a
+// workspace or ends there, so that nothing in the trash is found, by path or by id;
+// its bytes count until Purge has deleted them, which ends the entry of the trash
+// before the first row goes. What MOVE and COPY replace is not in the trash.
+//
 // A Search is a Walk that hands on what its caller's function takes. No part of
 // what is looked for reaches SQL, so that a query means the same on every engine,
 // letters beyond ASCII included, costs a look at each resource and no more, and
 // ends with its request. Without an order nothing is kept; with one, the first
 // MaxSorted results are, without what is to be shown of them.
+//
 // # Changes
 //
 // Each folder has a log of its members: those that came, went, or got another
@@ -91,7 +100,8 @@
 // enabled, and what they are in the team, is asked in the transaction, for both
 // may change while a body is received. Who may no longer write loses their locks
 // in the transaction that says so. The audit log is written in the transaction of
-// the change: neither is ever there without the other.
+// the change: neither is ever there without the other. Of resources it has those
+// that were removed, replaced by another, restored, and purged from the trash.
 //
 // A session is the login of a browser and proves what its user's password did when
 // it was opened: it is found only while the user has that auth_version and is not

@@ -82,7 +82,7 @@ func (f *fixture) state() string {
 	f.t.Helper()
 	var b strings.Builder
 	fmt.Fprintln(&b, f.list("/"))
-	for _, table := range []string{"files", "folders", "blobs", "blob_data", "garbage", "resource_locks", "uploads", "upload_chunks"} {
+	for _, table := range []string{"files", "folders", "blobs", "blob_data", "garbage", "resource_locks", "uploads", "upload_chunks", "trash"} {
 		fmt.Fprintln(&b, table, f.rows(table))
 	}
 	fmt.Fprintln(&b, "objects", f.objects(), "used", f.used(f.user), "generation", f.generation(f.user), "tree", f.treeVersion())

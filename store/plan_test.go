@@ -82,6 +82,7 @@ func everything(t *testing.T, f *fixture) {
 	}
 	f.remove("/d/f")
 	f.remove("/d")
+	f.everyTrash()
 	f.lockAllWays()
 	f.lockNames()
 	withOthers(t, f, bob)
@@ -148,6 +149,7 @@ func withOthers(t *testing.T, f *fixture, bob store.User) {
 // allLimits sets what makes the store ask for more.
 func allLimits(o *store.Options) {
 	o.LocksPerUser, o.Quota, o.Versions, o.VersionsAge, o.AuditAge = 1000, 1<<40, 2, time.Hour, time.Hour
+	o.Trash = trashTime
 }
 
 // TestNoStatementScans: what a request costs does not grow with what others

@@ -121,7 +121,9 @@ func TestSharedEmpty(t *testing.T) {
 // TestCheckFinds: every kind of fault that Check knows is found, each alone.
 func TestCheckFinds(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, keeping(1))
+	f := newFixture(t, keeping(1), trashing)
+	f.put("/trashed", "x")
+	f.remove("/trashed")
 	f.mkdir("/d")
 	f.mkdir("/d/e")
 	f.put("/d/f", strings.Repeat("x", 100))
@@ -159,6 +161,10 @@ func TestCheckFinds(t *testing.T) {
 		{"hidden properties of a file", `UPDATE files SET props_bytes = 0 WHERE name = 'g'`, "says its properties take 0 bytes"},
 		{"a lock in another workspace", `UPDATE files SET namespace_id = 99 WHERE name = 'g'`, "is rooted in another workspace"},
 		{"a lock with a wrong id path", `UPDATE resource_locks SET ancestry = '/1/2/'`, "has the id path /1/2/"},
+		{"trash that is not detached", `UPDATE trash SET folder_id = (SELECT id FROM folders WHERE name = 'e')`, "trash 1 is in no detached folder"},
+		{"trash of another workspace", `UPDATE trash SET namespace_id = namespace_id + 1`, "trash 1 is in no detached folder of its workspace"},
+		{"trash without its resource", `UPDATE trash SET resource_id = (SELECT id FROM files WHERE name = 'g')`, "trash 1 does not hold its resource alone"},
+		{"trash with more than its resource", `UPDATE folders SET parent_id = (SELECT folder_id FROM trash) WHERE name = 'e'`, "trash 1 does not hold its resource alone"},
 		{"a wrong name key", `UPDATE files SET name_key = 'z' WHERE name = 'g'`, "has a key that is not its name's"},
 		{"a name that is not allowed", `UPDATE files SET name = 'a/b', name_key = 'a/b' WHERE name = 'g'`, "has a name that is not allowed"},
 		{"no name", `UPDATE files SET name = '', name_key = '' WHERE name = 'g'`, "has no name"},
