@@ -53,6 +53,9 @@ func newWorld(t *testing.T, adjust ...func(*store.Options, *rest.Options)) *worl
 		Known:    func(r *http.Request, _, host string) bool { return host == r.Host },
 		External: func(*http.Request) string { return "" },
 		Secure:   func(r *http.Request) bool { return r.TLS != nil },
+		Mounts: func(r *http.Request, in auth.Login) ([]rest.Mounted, error) {
+			return []rest.Mounted{{Name: in.User.Name, Workspace: in.User.Workspace(), URL: "http://" + r.Host + "/dav/"}}, nil
+		},
 	}
 	for _, a := range adjust {
 		a(&so, &ro)
