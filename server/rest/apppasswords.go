@@ -20,7 +20,7 @@ type AppPassword struct {
 	Scope     string `json:"scope" enum:"all,personal,team" doc:"What it opens: all that its user may open, or one workspace."`
 	Workspace string `json:"workspace,omitempty" example:"team-3" doc:"The one that it opens; absent when that is all."`
 	Folder    int64  `json:"folder,omitempty" doc:"The id of the folder that is all it opens of the workspace."`
-	Path      string `json:"path,omitempty" doc:"Where that folder is; absent when it is gone, and the app password opens nothing."`
+	Path      string `json:"path,omitempty" doc:"Where that folder is, in the list of a user's app passwords; absent when it is gone, and the app password opens nothing."`
 	ReadOnly  bool   `json:"read_only"`
 	Digest    bool   `json:"digest" doc:"It can be used with Digest."`
 	Created   Time   `json:"created"`

@@ -40,6 +40,12 @@ func TestAppPasswords(t *testing.T) {
 	if folder.Workspace != own || folder.Folder != d || folder.Path != "/d/e" || !folder.ReadOnly || !folder.Expires.Equal(end) {
 		t.Errorf("minted %+v", folder)
 	}
+	a := (&client{w: w, user: ada.user, token: folder.Password}).do("GET", "/session", nil).wants(200)
+	var login rest.Login
+	a.into(&login)
+	if login.AppPassword.Folder != d || strings.Contains(a.body, "/d") {
+		t.Errorf("a login that is limited to a folder sees where that is: %s", a.body)
+	}
 	if by := ada.mint(map[string]any{"name": "path", "scope": "personal", "path": "/d/e/"}); by.Folder != d || by.Path != "/d/e" {
 		t.Errorf("minted %+v", by)
 	}
@@ -88,7 +94,7 @@ func TestAppPasswords(t *testing.T) {
 	}
 	phone.do("POST", "/app-passwords", map[string]any{"name": "more"}).refuses(403, "login.app_password")
 
-	a := ada.do("GET", "/app-passwords", nil).wants(200)
+	a = ada.do("GET", "/app-passwords", nil).wants(200)
 	var page rest.Page[rest.AppPassword]
 	a.into(&page)
 	if len(page.Items) != 5 || strings.Contains(a.body, "hf-") || strings.Contains(a.body, "sha256") {

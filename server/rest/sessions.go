@@ -61,6 +61,7 @@ func (a *API) loginOf(ctx context.Context, who *Caller) (Login, error) {
 		if err != nil {
 			return out, err
 		}
+		p.Path = "" // which tells of folders that this login does not open
 		out.Kind, out.AppPassword = "app_password", &p
 	}
 	return out, nil
