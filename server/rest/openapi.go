@@ -1,8 +1,11 @@
 package rest
 
 import (
+	"encoding/json"
+	"errors"
 	"net/http"
 	"strconv"
+	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
 )
@@ -15,6 +18,8 @@ func describe() huma.Config {
 	config.Servers = []*huma.Server{{URL: Prefix}}
 	config.Components.SecuritySchemes = securitySchemes
 	config.OnAddOperation = []huma.AddOpFunc{complete}
+	format := huma.Format{Marshal: huma.DefaultJSONFormat.Marshal, Unmarshal: unmarshal}
+	config.Formats = map[string]huma.Format{"application/json": format, "json": format}
 	config.DocsPath, config.SchemasPath, config.CreateHooks = "", "", nil
 	config.RejectUnknownQueryParameters = true
 	return config
@@ -62,7 +67,45 @@ func complete(_ *huma.OpenAPI, op *huma.Operation) {
 // mayChange reports whether operations of a method may change something.
 func mayChange(method string) bool { return method != http.MethodGet && method != http.MethodHead }
 
+// null is in the place of a null while a body is checked. No property may be null,
+// and yet huma overlooks it where a property may be absent; to who sent it to clear
+// something, that would look like success.
+type null struct{}
+
+var errUTF8 = errors.New("the body is not UTF-8")
+
+// unmarshal reads a body, which must be UTF-8 (RFC 8259 section 8.1).
+func unmarshal(data []byte, v any) error {
+	if !utf8.Valid(data) {
+		return errUTF8
+	}
+	if err := json.Unmarshal(data, v); err != nil {
+		return err
+	}
+	if tree, ok := v.(*any); ok { // which is checked, and not used
+		*tree = markNulls(*tree)
+	}
+	return nil
+}
+
+func markNulls(v any) any {
+	switch v := v.(type) {
+	case nil:
+		return null{}
+	case []any:
+		for i := range v {
+			v[i] = markNulls(v[i])
+		}
+	case map[string]any:
+		for name := range v {
+			v[name] = markNulls(v[name])
+		}
+	}
+	return v
+}
+
 func init() {
+	huma.ValidateStrictCasing = true
 	// A list without items is written as [], and so it is to be sent.
 	huma.DefaultArrayNullable = false
 }

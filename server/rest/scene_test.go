@@ -75,7 +75,8 @@ type stage struct {
 	team   lockns.Workspace
 	name   string
 	number int
-	made   map[string]string
+	made   map[string]string  // by name
+	logins map[string]*client // app passwords, by caller
 }
 
 // newStage makes a team of the owner's with the other people in their roles.
@@ -88,13 +89,16 @@ func (s *scene) newStage() *stage {
 func (s *scene) stageOf(owner *client, members map[*client]store.Role) *stage {
 	s.t.Helper()
 	s.stages++
-	st := &stage{scene: s, owner: owner, number: s.stages, name: fmt.Sprint("Stage ", s.stages), made: map[string]string{}}
+	st := &stage{scene: s, owner: owner, number: s.stages, name: fmt.Sprint("Stage ", s.stages), made: map[string]string{}, logins: map[string]*client{}}
 	st.team = s.world.team(st.name, owner, members)
 	return st
 }
 
 // caller is a client for one of the callers.
 func (s *stage) caller(name string) *client {
+	if c := s.logins[name]; c != nil {
+		return c
+	}
 	n := store.NewAccount{Name: name + fmt.Sprint(s.number), Team: s.name}
 	switch name {
 	case "readonly":
@@ -108,7 +112,8 @@ func (s *stage) caller(name string) *client {
 	default:
 		return s.people[name]
 	}
-	return s.owner.limited(n)
+	s.logins[name] = s.owner.limited(n)
+	return s.logins[name]
 }
 
 // in is a path of the stage's workspace.
