@@ -1,5 +1,5 @@
 .NOTPARALLEL:
-.PHONY: help run build test check setup race lint litmus clients fuzz bench chaos soak large clean
+.PHONY: help run build test check setup race lint litmus clients sdk fuzz bench chaos soak large clean
 help: ## list the targets; CI runs test
 	@sed -n 's/^\([a-z]*\):.*## /\1: /p' Makefile
 
@@ -24,8 +24,10 @@ lint: ## gofmt, go vet, staticcheck
 
 litmus: ## litmus 0.13 and 0.17 and the lock bomb against the real server
 	.ci/gotest -race -count 1 -timeout 30m -skip '^TestClient' ./litmus
-clients: ## rclone, davfs2, gvfs, cadaver, curl and npm's webdav against the real server
+clients: ## rclone, davfs2, gvfs, cadaver, curl, npm's webdav and the SDK against the real server
 	.ci/gotest -race -count 1 -timeout 30m -run '^TestClient' ./litmus
+sdk: ## make server/web/sdk anew from what the program serves
+	.ci/gotest -count 1 -run '^TestClientSDKFresh$$' ./litmus -update
 
 fuzz: ## each fuzz target for FUZZTIME (30s)
 	.ci/fuzz

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-var update = flag.Bool("update", false, "write testdata/baseline.txt from what litmus reports")
+var update = flag.Bool("update", false, "write testdata/baseline.txt from what litmus reports, server/web/sdk from what the program serves")
 
 // built is the path of the program under test; buildFolder holds it.
 var (

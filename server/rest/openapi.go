@@ -16,6 +16,7 @@ func describe() huma.Config {
 	config.Info.Description = "Files, their locks, and who may use them, beside WebDAV."
 	config.Info.License = &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"}
 	config.Servers = []*huma.Server{{URL: Prefix}}
+	config.Tags = tags
 	config.Components.SecuritySchemes = securitySchemes
 	config.OnAddOperation = []huma.AddOpFunc{complete}
 	format := huma.Format{Marshal: huma.DefaultJSONFormat.Marshal, Unmarshal: unmarshal}
@@ -29,6 +30,23 @@ var securitySchemes = map[string]*huma.SecurityScheme{
 	"token":   {Type: "http", Scheme: "bearer", Description: "An app password."},
 	"basic":   {Type: "http", Scheme: "basic", Description: "Name and password, where the server takes Basic."},
 	"session": {Type: "apiKey", In: "cookie", Name: sessionCookie, Description: "The session of a browser. Over HTTPS the name begins with __Host-, or with __Secure- where the server is below a path."},
+}
+
+// tags are the groups of operations, in the order in which people learn of them.
+var tags = []*huma.Tag{
+	{Name: "Session", Description: "Who the caller is, logging in at a browser, and how WebDAV clients connect."},
+	{Name: "App passwords", Description: "Passwords for programs, limited to what each of them is for."},
+	{Name: "Workspaces", Description: "The trees of files that the caller may open: their own, and those of their teams."},
+	{Name: "Files", Description: "Files and folders by their ids, which stay when they are moved."},
+	{Name: "Content", Description: "What is in a file: whole, in ranges, and only if it is what the caller thinks."},
+	{Name: "Versions", Description: "Former contents of files."},
+	{Name: "Trash", Description: "What was removed and can be had back."},
+	{Name: "Locks", Description: "Who keeps others from changing what, through any door of the server."},
+	{Name: "Named locks", Description: "Locks on names, for programs that take turns."},
+	{Name: "Events", Description: "What changes, told while it does."},
+	{Name: "Teams", Description: "Users who share a workspace."},
+	{Name: "Users", Description: "Who can log in."},
+	{Name: "Administration", Description: "What administrators see of the whole server."},
 }
 
 // demand says in the document who may call an operation, and how the others are
