@@ -86,6 +86,9 @@ var registrations = []func(*API){
 	(*API).registerAppPasswords,
 	(*API).registerMounts,
 	(*API).registerAudit,
+	(*API).registerDownloads,
+	(*API).registerUploads,
+	(*API).registerTree,
 }
 
 // ServeHTTP implements http.Handler.

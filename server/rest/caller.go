@@ -109,10 +109,11 @@ func (a *API) target(ctx context.Context, who *Caller, id lockns.Root) (store.Ta
 
 // claim is a caller's case for a change: who they are and no token, so that any
 // lock of another door that covers the resource refuses it, and product locks of
-// others do. when is a further condition, nil for none.
+// others do. when is a further condition, nil for none. first is one that has to
+// hold before locks are of interest: that the change means what the caller saw.
 type claim struct {
 	user, account int64
-	when          func(store.View) error
+	first, when   func(store.View) error
 }
 
 func (c *Caller) claim(when func(store.View) error) claim {
@@ -124,7 +125,12 @@ func (c *Caller) claim(when func(store.View) error) claim {
 }
 
 // Prove implements store.Claim.
-func (c claim) Prove(store.View) (lockns.Credentials, error) {
+func (c claim) Prove(v store.View) (lockns.Credentials, error) {
+	if c.first != nil {
+		if err := c.first(v); err != nil {
+			return lockns.Credentials{}, err
+		}
+	}
 	return lockns.Credentials{User: c.user, Account: c.account}, nil
 }
 

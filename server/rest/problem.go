@@ -8,6 +8,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"holdfast/dav/content"
 	"holdfast/lockns"
 	"holdfast/server/auth"
 	"holdfast/store"
@@ -62,6 +63,13 @@ func problem(status int, code, detail string) *Problem {
 // errBlocked: a name that is blocked was to be given or changed.
 var errBlocked = errors.New("rest: name is blocked")
 
+// invalid says that a part of a request cannot be what was sent.
+func invalid(location, message string) *Problem {
+	p := problem(http.StatusBadRequest, "request.invalid", "validation failed")
+	p.Fields = []Field{{Location: location, Message: message}}
+	return p
+}
+
 // refusals says what each error of the store, and of the login, is to a caller.
 // Order matters where one error wraps another.
 var refusals = []struct {
@@ -94,6 +102,10 @@ var refusals = []struct {
 	{store.ErrLockQuota, 507, "lock.limit", "you hold as many locks as allowed", false, false},
 	{store.ErrNoSpace, 507, "server.full", "the server has no space left", false, true},
 	{store.ErrTooLarge, 413, "content.too_large", "the file would be larger than the server takes", false, false},
+	{errLength, 411, "content.length", "a body over HTTP/1.0 needs a Content-Length", false, false},
+	{errPart, 400, "content.part", "content is sent whole, without Content-Range", false, false},
+	{errCoding, 415, "content.coding", "content must come without Content-Encoding", false, false},
+	{errBrokenOff, 400, "content.broken_off", "the body broke off; nothing has changed", false, false},
 	{store.ErrBodySize, 400, "content.size", "the body is not as long as announced", false, false},
 	{store.ErrChecksum, 400, "content.checksum", "the content does not match its checksum", false, false},
 	{store.ErrBadLock, 400, "lock.invalid", "no lock can be like that", false, false},
@@ -116,6 +128,7 @@ func (a *API) problemOf(ctx context.Context, who *Caller, err error) *Problem {
 	var locked *lockns.LockedError
 	var conflict *lockns.ConflictError
 	var tooLarge *http.MaxBytesError
+	var digest *content.DigestError
 	switch {
 	case errors.As(err, &known):
 		return known
@@ -129,6 +142,8 @@ func (a *API) problemOf(ctx context.Context, who *Caller, err error) *Problem {
 		return a.lockedProblem(ctx, who, append(conflict.Covering, conflict.Below...))
 	case errors.As(err, &tooLarge):
 		return problem(http.StatusRequestEntityTooLarge, "content.too_large", "the body is larger than "+strconv.FormatInt(tooLarge.Limit, 10)+" bytes")
+	case errors.As(err, &digest):
+		return invalid("header."+digest.Field, "must have a sha-256 of 32 bytes in base64 between colons")
 	}
 	for _, r := range refusals {
 		if !errors.Is(err, r.err) {
