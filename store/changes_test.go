@@ -95,7 +95,7 @@ func (f *fixture) contentChanges() []changesCase {
 		{"PROPPATCH of a folder", []string{"/m/"}, nil, patch("/m", a)},
 		{"a new time", []string{"/n"}, nil, patch("/n", store.Patch{Modified: new(time.Time)})},
 		{"restore of a version", []string{"/n"}, nil, func() error {
-			all, err := f.Versions(ctx, f.at("/n"))
+			all, err := f.Versions(ctx, f.at("/n"), 0, 0)
 			must(f.t, err)
 			_, err = f.RestoreVersion(ctx, f.at("/n"), all[0].ID, f.me())
 			return err

@@ -46,7 +46,7 @@ func TestRestoreVersion(t *testing.T) {
 	})
 	t.Run("gives a new entity tag and time, and nothing else new", func(t *testing.T) {
 		after := f.entry(f.at("/d/f"))
-		all, err := f.Versions(t.Context(), f.at("/d/f"))
+		all, err := f.Versions(t.Context(), f.at("/d/f"), 0, 0)
 		must(t, err)
 		if after.ETag == before.ETag || after.ETag == all[2].ETag {
 			t.Errorf("ETag %s is an old one", after.ETag)
@@ -266,7 +266,7 @@ func (f *fixture) versionState() string {
 	f.t.Helper()
 	state := f.state()
 	for _, path := range []string{"/f", "/other"} {
-		all, err := f.Versions(context.Background(), f.at(path))
+		all, err := f.Versions(context.Background(), f.at(path), 0, 0)
 		must(f.t, err)
 		state += fmt.Sprintln(path, all, f.history(path))
 	}

@@ -27,12 +27,20 @@ type Version struct {
 
 // Versions lists the former contents of the file at a path, newest first; a
 // folder has none. Those that Options.VersionsAge ended are not among them, also
-// while PruneVersions has not come by. ErrNotFound when nothing is there.
-func (s *Store) Versions(ctx context.Context, target Target) (all []Version, err error) {
+// while PruneVersions has not come by. before is the id of the last version
+// already seen, 0 for none; limit is how many are wanted at most, 0 for all there
+// are. ErrNotFound when nothing is there.
+func (s *Store) Versions(ctx context.Context, target Target, before int64, limit int) (all []Version, err error) {
+	if before <= 0 {
+		before = math.MaxInt64
+	}
+	if limit <= 0 {
+		limit = math.MaxInt
+	}
 	err = s.snapshot(ctx, func(t *tx) error {
 		sp, err := t.mapped(target)
 		if err == nil {
-			all, err = t.versions(sp.node)
+			all, err = t.versions(sp.node, before, limit)
 		}
 		return err
 	})
@@ -148,12 +156,13 @@ func (n *Node) stored() int64 { return n.Size + n.props + n.versions }
 const selectVersions = `SELECT id, size, version, coalesce(content_type, ''), modified_at, replaced_at, blob_id
 FROM file_versions WHERE file_id = ? AND replaced_at >= ?`
 
-// versions reads those of a node that are offered, newest first.
-func (t *tx) versions(n *Node) (all []Version, err error) {
+// versions reads those of a node that are offered before one, newest first, up to
+// a limit.
+func (t *tx) versions(n *Node, before int64, limit int) (all []Version, err error) {
 	if n.versions == 0 {
 		return nil, nil
 	}
-	err = t.rows(selectVersions+` ORDER BY id DESC`, []any{n.Place.Root.ID, t.oldest()}, func(scan func(...any) error) error {
+	err = t.rows(selectVersions+` AND id < ? ORDER BY id DESC LIMIT ?`, []any{n.Place.Root.ID, t.oldest(), before, limit}, func(scan func(...any) error) error {
 		v, err := scanVersion(scan)
 		all = append(all, v)
 		return err

@@ -23,7 +23,7 @@ func object(name string) string { return name + strings.Repeat(".", 20) }
 // history are the contents of a file's versions, newest first, without the dots.
 func (f *fixture) history(path string) []string {
 	f.t.Helper()
-	all, err := f.Versions(f.t.Context(), f.at(path))
+	all, err := f.Versions(f.t.Context(), f.at(path), 0, 0)
 	must(f.t, err)
 	contents := []string{}
 	for _, v := range all {
@@ -45,7 +45,7 @@ func (f *fixture) readVersion(path string, id int64) string {
 // nth is the id of a version, 0 for the newest.
 func (f *fixture) nth(path string, n int) int64 {
 	f.t.Helper()
-	all, err := f.Versions(f.t.Context(), f.at(path))
+	all, err := f.Versions(f.t.Context(), f.at(path), 0, 0)
 	must(f.t, err)
 	if n >= len(all) {
 		f.t.Fatalf("%s has %d versions, want more than %d", path, len(all), n)
@@ -76,7 +76,7 @@ func TestVersions(t *testing.T) {
 		}
 		wantSlice(t, "versions", f.history("/f"), []string{"two", "one"})
 		wantEqual(t, "content", f.read("/f"), "three")
-		all, err := f.Versions(t.Context(), f.at("/f"))
+		all, err := f.Versions(t.Context(), f.at("/f"), 0, 0)
 		must(t, err)
 		for i, v := range all {
 			was, next := wrote[1-i], wrote[2-i]
@@ -101,6 +101,18 @@ func TestVersions(t *testing.T) {
 		f.write("/f", "", "", "seven")
 		wantSlice(t, "versions", f.history("/f"), []string{"six", "five", "four"})
 	})
+	t.Run("they come in pages", func(t *testing.T) {
+		var sizes []int
+		for before, page := int64(0), []store.Version(nil); ; before = page[len(page)-1].ID {
+			var err error
+			page, err = f.Versions(t.Context(), f.at("/f"), before, 2)
+			must(t, err)
+			if sizes = append(sizes, len(page)); len(page) == 0 {
+				break
+			}
+		}
+		wantSlice(t, "sizes of pages", sizes, []int{2, 1, 0})
+	})
 	t.Run("a new file and a folder have none", func(t *testing.T) {
 		f.mkdir("/d")
 		f.put("/g", "x")
@@ -112,7 +124,7 @@ func TestVersions(t *testing.T) {
 		wantSlice(t, "versions of the root", f.history("/"), []string{})
 	})
 	t.Run("nothing there is not found", func(t *testing.T) {
-		_, err := f.Versions(t.Context(), f.at("/none"))
+		_, err := f.Versions(t.Context(), f.at("/none"), 0, 0)
 		wantError(t, err, store.ErrNotFound)
 	})
 	t.Run("fewer are kept from the next overwrite on", func(t *testing.T) {

@@ -89,6 +89,7 @@ var registrations = []func(*API){
 	(*API).registerDownloads,
 	(*API).registerUploads,
 	(*API).registerTree,
+	(*API).registerVersions,
 }
 
 // ServeHTTP implements http.Handler.
