@@ -16,9 +16,9 @@ import (
 	"holdfast/store"
 )
 
-// contentHeaders are what a request for content may say beside its URL. They are
+// ContentHeaders are what a request for content may say beside its URL. They are
 // read from the request itself, as package content does; here they are described.
-type contentHeaders struct {
+type ContentHeaders struct {
 	Range           string `header:"Range" doc:"Parts of the content, as RFC 9110 section 14 has it."`
 	IfRange         string `header:"If-Range"`
 	IfMatch         string `header:"If-Match"`
@@ -30,12 +30,12 @@ type contentHeaders struct {
 type (
 	fileContentInput struct {
 		ID int64 `path:"id" minimum:"1"`
-		contentHeaders
+		ContentHeaders
 	}
 	pathContentInput struct {
 		Workspace string `path:"workspace" maxLength:"64" example:"team-3" doc:"Or personal, for your own."`
 		Path      string `query:"path" required:"true" maxLength:"33000" example:"/docs/plan.odt" doc:"Where the file is, from the topmost folder that this login opens."`
-		contentHeaders
+		ContentHeaders
 	}
 )
 

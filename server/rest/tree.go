@@ -28,7 +28,7 @@ type (
 	}
 	moveInput struct {
 		ID int64 `path:"id" minimum:"1"`
-		conditionHeaders
+		ConditionHeaders
 		Body Destination
 	}
 	copyInput struct {
@@ -37,7 +37,7 @@ type (
 	}
 	removeInput struct {
 		ID int64 `path:"id" minimum:"1"`
-		conditionHeaders
+		ConditionHeaders
 	}
 )
 

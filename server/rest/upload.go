@@ -26,17 +26,17 @@ var (
 	errBrokenOff = errors.New("rest: body broke off")
 )
 
-// conditionHeaders are the conditions that a change may come with. They are read
+// ConditionHeaders are the conditions that a change may come with. They are read
 // from the request itself, as package content does; here they are described.
-type conditionHeaders struct {
+type ConditionHeaders struct {
 	IfMatch      string `header:"If-Match" doc:"Change only what has this ETag."`
 	IfNoneMatch  string `header:"If-None-Match" doc:"With *, replace nothing."`
 	IfUnmodified string `header:"If-Unmodified-Since"`
 }
 
-// uploadInput is what may go with content.
-type uploadInput struct {
-	conditionHeaders
+// UploadInput is what may go with content.
+type UploadInput struct {
+	ConditionHeaders
 	Modified      time.Time `query:"modified" doc:"The modification time to give the file; now without it."`
 	ContentDigest string    `header:"Content-Digest" doc:"The sha-256 of the body (RFC 9530); a body that has another is not stored."`
 	ReprDigest    string    `header:"Repr-Digest" doc:"The same."`
@@ -45,17 +45,17 @@ type uploadInput struct {
 type (
 	putContentInput struct {
 		ID int64 `path:"id" minimum:"1"`
-		uploadInput
+		UploadInput
 	}
 	putByPathInput struct {
 		Workspace string `path:"workspace" maxLength:"64" example:"team-3" doc:"Or personal, for your own."`
 		Path      string `query:"path" required:"true" maxLength:"33000" example:"/docs/plan.odt" doc:"Where the file is, or is to be, from the topmost folder that this login opens."`
-		uploadInput
+		UploadInput
 	}
 	createFileInput struct {
 		ID   int64  `path:"id" minimum:"1"`
 		Name string `query:"name" required:"true" minLength:"1" maxLength:"255"`
-		uploadInput
+		UploadInput
 	}
 	// written is the answer to a change that leaves a resource.
 	written struct {
@@ -75,7 +75,7 @@ func (a *API) registerUploads() {
 		if err != nil {
 			return nil, err
 		}
-		return a.put(ctx, who, below, t, &in.uploadInput, nil)
+		return a.put(ctx, who, below, t, &in.UploadInput, nil)
 	})
 	registerRaw(a, Files, a.uploadOperation(huma.Operation{
 		OperationID: "putContentByPath", Method: http.MethodPut, Path: "/workspaces/{workspace}/content",
@@ -88,7 +88,7 @@ func (a *API) registerUploads() {
 		if err != nil {
 			return nil, err
 		}
-		return a.put(ctx, who, below, t, &in.uploadInput, nil)
+		return a.put(ctx, who, below, t, &in.UploadInput, nil)
 	})
 	registerRaw(a, Files, a.uploadOperation(huma.Operation{
 		OperationID: "createFile", Method: http.MethodPost, Path: "/folders/{id}/files", DefaultStatus: http.StatusCreated,
@@ -98,7 +98,7 @@ func (a *API) registerUploads() {
 		if err != nil {
 			return nil, err
 		}
-		return a.put(ctx, who, below, t, &in.uploadInput, func(v store.View) error { return vacant(v, t) })
+		return a.put(ctx, who, below, t, &in.UploadInput, func(v store.View) error { return vacant(v, t) })
 	})
 }
 
@@ -135,7 +135,7 @@ func (a *API) alsoAnswers(op huma.Operation, statuses ...int) huma.Operation {
 
 // put stores the body of a request as the content of a file. first is asked
 // before the locks are; nil asks nothing.
-func (a *API) put(ctx context.Context, who *Caller, below raw, t store.Target, in *uploadInput, first func(store.View) error) (*written, error) {
+func (a *API) put(ctx context.Context, who *Caller, below raw, t store.Target, in *UploadInput, first func(store.View) error) (*written, error) {
 	f, body, err := a.file(below, in)
 	if err != nil {
 		return nil, err
@@ -173,7 +173,7 @@ func vacant(v store.View, t store.Target) error {
 }
 
 // file is the body of a request as content, unless its headers alone refuse it.
-func (a *API) file(below raw, in *uploadInput) (store.File, *body, error) {
+func (a *API) file(below raw, in *UploadInput) (store.File, *body, error) {
 	r := below.r
 	switch {
 	case !r.ProtoAtLeast(1, 1) && r.Header.Get("Content-Length") == "":
