@@ -158,7 +158,7 @@ func (a *API) moveOnce(ctx context.Context, who *Caller, r *http.Request, id loc
 	if _, err := a.o.Store.Move(ctx, from, to, store.MoveOptions{NoOverwrite: !d.Overwrite}, cl); err != nil {
 		return nil, err
 	}
-	known.Workspace, known.Parent, known.Name = workspaceID(to.Workspace), to.Start.ID, to.Path.Base()
+	known.Workspace, known.Parent, known.Name, known.ETag = workspaceID(to.Workspace), to.Start.ID, to.Path.Base(), ""
 	return a.wrote(ctx, who, r, to.Workspace, id, false, known), nil
 }
 
@@ -183,7 +183,8 @@ func (a *API) copy(ctx context.Context, who *Caller, r *http.Request, id lockns.
 	if err != nil {
 		return nil, err
 	}
-	known := Resource{ID: made.ID, Kind: string(made.Kind), Workspace: workspaceID(to.Workspace), Parent: to.Start.ID, Name: to.Path.Base()}
+	known := a.resource(who, to.Workspace, e)
+	known.ID, known.Parent, known.Name, known.ETag = made.ID, to.Start.ID, to.Path.Base(), ""
 	return a.wrote(ctx, who, r, to.Workspace, made, created, known), nil
 }
 

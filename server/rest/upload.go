@@ -246,16 +246,16 @@ func (b *body) explain(err error) error {
 }
 
 // wrote answers a change with the resource as it is now. known is what the change
-// left: shown when somebody else was there in between, so that the entity-tag is
-// that of what this caller sent, and when there is nothing to be read. A change
-// that was made is not answered as if it had failed.
+// left: shown when its entity-tag is another by now, so that the caller gets the one
+// of what they sent, and when there is nothing to be read. A change that was made
+// is not answered as if it had failed.
 func (a *API) wrote(ctx context.Context, who *Caller, r *http.Request, ws lockns.Workspace, id lockns.Root, created bool, known Resource) *written {
 	known.Path = ""
 	t := store.ByID(ws, id)
 	t.Base = who.base()
 	if e, err := a.look(ctx, t, whole); err == nil {
 		now := a.resource(who, ws, e)
-		if known.ID != 0 && now.ETag != known.ETag {
+		if known.ETag != "" && now.ETag != known.ETag {
 			known.Path, known.Parent, known.LockState = now.Path, now.Parent, now.LockState
 		} else {
 			known = now
