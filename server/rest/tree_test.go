@@ -3,6 +3,7 @@ package rest_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -203,57 +204,104 @@ func TestBlockedNames(t *testing.T) {
 	ada.do("POST", file(g)+"/copy", body{"name": ".git"}).refuses(403, "name.blocked")
 }
 
-// TestMoveRace: a move without a name keeps the one the resource has when it is
-// done. Who renames it in between is not undone.
-func TestMoveRace(t *testing.T) {
-	var meanwhile atomic.Pointer[func()]
-	w := newWorld(t, func(o *store.Options, _ *rest.Options) {
+// racing is a world in which something else happens while a request is served.
+type racing struct {
+	*world
+	meanwhile atomic.Pointer[func()]
+}
+
+func newRacing(t *testing.T) *racing {
+	r := &racing{}
+	r.world = newWorld(t, func(o *store.Options, _ *rest.Options) {
 		now := o.Now
 		o.Now = func() time.Time {
-			if run := meanwhile.Load(); run != nil {
+			if run := r.meanwhile.Load(); run != nil {
 				(*run)()
 			}
 			return now()
 		}
 	})
+	return r
+}
+
+// moments is more often than the store asks the time for one request: as it begins
+// to read, and to write.
+const moments = 14
+
+// race runs a request, and the other change at one of the moments of it, or after
+// it. It returns the other's error.
+func (r *racing) race(moment int, request func(), other func() error) error {
+	done := make(chan error, 1)
+	var asked atomic.Int64
+	run := func() {
+		if asked.Add(1) != int64(moment)+1 {
+			return
+		}
+		go func() { done <- other() }()
+		// In the writer's transaction the other has to wait; anywhere else it is done
+		// by now.
+		for range 50 {
+			if time.Sleep(2 * time.Millisecond); len(done) > 0 {
+				return
+			}
+		}
+	}
+	r.meanwhile.Store(&run)
+	request()
+	r.meanwhile.Store(nil)
+	if asked.Load() <= int64(moment) {
+		return other()
+	}
+	return <-done
+}
+
+// TestMoveRace: a move without a name keeps the one the resource has when it is
+// done. Who renames it in between is not undone.
+func TestMoveRace(t *testing.T) {
+	w := newRacing(t)
 	ada := w.user("ada")
 	d := ada.mkdir(ada.at("/d"))
-	const reads = 12 // the store asks the time as it begins to read, and fewer times than this
-	for at := range reads {
-		t.Run(fmt.Sprint(at), func(t *testing.T) {
-			n := ada.put(ada.at("/f"), "one")
-			renamed := make(chan error, 1)
-			var asked atomic.Int64
-			run := func() {
-				if asked.Add(1) != int64(at)+1 {
-					return
-				}
-				go func() {
-					_, err := w.Move(context.Background(), ada.at("/f"), ada.at("/g"), store.MoveOptions{}, store.Holder(ada.user.ID))
-					renamed <- err
-				}()
-				// In the writer's transaction the rename has to wait; anywhere else it
-				// is done by now.
-				for range 50 {
-					if time.Sleep(2 * time.Millisecond); len(renamed) > 0 {
-						return
-					}
-				}
-			}
-			meanwhile.Store(&run)
-			r := ada.do("PATCH", file(n), body{"parent": d.ID()}).wants(200).resource()
-			meanwhile.Store(nil)
-			if asked.Load() <= int64(at) {
-				renamed <- store.ErrNotFound
-			}
-			want := "/d/g"
-			if err := <-renamed; err != nil {
-				want = "/d/f" // it came too late
-			}
-			if r.Path != want {
-				t.Errorf("moved to %s, want %s", r.Path, want)
-			}
-			ada.do("DELETE", file(n), nil).wants(204)
+	inTime := 0
+	for moment := range moments {
+		n := ada.put(ada.at("/f"), "one")
+		var got rest.Resource
+		err := w.race(moment, func() {
+			got = ada.do("PATCH", file(n), body{"parent": d.ID()}).wants(200).resource()
+		}, func() error {
+			_, err := w.Move(context.Background(), ada.at("/f"), ada.at("/g"), store.MoveOptions{}, store.Holder(ada.user.ID))
+			return err
 		})
+		want := "/d/f" // the other came too late
+		if err == nil {
+			want, inTime = "/d/g", inTime+1
+		}
+		if got.Path != want {
+			t.Errorf("at %d moved to %s, want %s", moment, got.Path, want)
+		}
+		ada.do("DELETE", file(n), nil).wants(204)
+	}
+	if inTime == 0 || inTime == moments {
+		t.Errorf("the other came in time %d times", inTime)
+	}
+}
+
+// TestUploadRace: the entity-tag of an answer is that of the content that was sent,
+// also when there is another already.
+func TestUploadRace(t *testing.T) {
+	w := newRacing(t)
+	ada := w.user("ada")
+	n := ada.put(ada.at("/f"), "one")
+	for moment := range moments {
+		var got rest.Resource
+		must(t, w.race(moment, func() {
+			got = ada.do("PUT", file(n)+"/content", "mine").wants(200).resource()
+		}, func() error {
+			_, _, err := w.Put(context.Background(), ada.at("/f"), store.File{Body: strings.NewReader("other's"), Size: 7}, store.Holder(ada.user.ID))
+			return err
+		}))
+		now := ada.stat(ada.at("/f"))
+		if mine := now.Size == 4; got.Size != 4 || (got.ETag == now.ETag) != mine {
+			t.Errorf("at %d answered %s, %d bytes; now %s, %d bytes", moment, got.ETag, got.Size, now.ETag, now.Size)
+		}
 	}
 }
