@@ -250,13 +250,13 @@ func TestUploadBroken(t *testing.T) {
 			t.Errorf("answer %s", got)
 		}
 	}
-	if got := send(head + "Transfer-Encoding: chunked\n\n20000\n" + strings.Repeat("x", 0x20000) + "\n0\n\n", false); !strings.HasPrefix(got, "413") {
+	if got := send(head+"Transfer-Encoding: chunked\n\n20000\n"+strings.Repeat("x", 0x20000)+"\n0\n\n", false); !strings.HasPrefix(got, "413") {
 		t.Errorf("answer %s", got)
 	}
-	if got := send(strings.Replace(head, "1.1", "1.0", 1) + "\n", false); !strings.HasPrefix(got, "411") {
+	if got := send(strings.Replace(head, "1.1", "1.0", 1)+"\n", false); !strings.HasPrefix(got, "411") {
 		t.Errorf("answer %s", got)
 	}
-	if got := send(head + "Transfer-Encoding: chunked\n\n5\nhello\n0\n\n", false); !strings.HasPrefix(got, "200") {
+	if got := send(head+"Transfer-Encoding: chunked\n\n5\nhello\n0\n\n", false); !strings.HasPrefix(got, "200") {
 		t.Errorf("answer %s", got)
 	}
 	ada.holds(ada.at("/f"), "hello")

@@ -19,12 +19,12 @@ import (
 // ContentHeaders are what a request for content may say beside its URL. They are
 // read from the request itself, as package content does; here they are described.
 type ContentHeaders struct {
-	Range           string `header:"Range" doc:"Parts of the content, as RFC 9110 section 14 has it."`
-	IfRange         string `header:"If-Range"`
-	IfMatch         string `header:"If-Match"`
-	IfNoneMatch     string `header:"If-None-Match"`
-	IfModifiedSince string `header:"If-Modified-Since"`
-	IfUnmodified    string `header:"If-Unmodified-Since"`
+	Range           string `header:"Range" maxLength:"4096" doc:"Parts of the content, as RFC 9110 section 14 has it."`
+	IfRange         string `header:"If-Range" maxLength:"1024"`
+	IfMatch         string `header:"If-Match" maxLength:"32768"`
+	IfNoneMatch     string `header:"If-None-Match" maxLength:"32768"`
+	IfModifiedSince string `header:"If-Modified-Since" maxLength:"1024"`
+	IfUnmodified    string `header:"If-Unmodified-Since" maxLength:"1024"`
 }
 
 type (

@@ -57,7 +57,7 @@ var kinds = []struct {
 func (a *API) registerTree() {
 	registerRaw(a, Files, huma.Operation{
 		OperationID: "createFolder", Method: http.MethodPost, Path: "/folders/{id}/folders", Tags: []string{"Files"}, Summary: "Make a folder in a folder",
-		DefaultStatus: http.StatusCreated, Errors: changeErrors(http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusRequestTimeout),
+		DefaultStatus: http.StatusCreated, Errors: changeErrors,
 	}, func(ctx context.Context, who *Caller, below raw, in *createFolderInput) (*written, error) {
 		t, err := a.member(ctx, who, in.ID, in.Body.Name)
 		if err != nil {
@@ -74,21 +74,21 @@ func (a *API) registerTree() {
 		registerRaw(a, Files, huma.Operation{
 			OperationID: "move" + k.name, Method: http.MethodPatch, Path: path, Tags: []string{"Files"}, Summary: "Rename or move a " + k.kind,
 			Description: "Identity, content and properties stay; locks of WebDAV end, others go along.",
-			Errors:      changeErrors(http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusRequestTimeout),
+			Errors:      changeErrors,
 		}, func(ctx context.Context, who *Caller, below raw, in *moveInput) (*written, error) {
 			return a.move(ctx, who, below.r, k.id(in.ID), in.Body)
 		})
 		registerRaw(a, Files, a.alsoAnswers(huma.Operation{
 			OperationID: "copy" + k.name, Method: http.MethodPost, Path: path + "/copy", Tags: []string{"Files"}, Summary: "Copy a " + k.kind,
 			Description:   "Properties are copied; locks and versions are not. 200 says that something was replaced.",
-			Errors:        changeErrors(http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusRequestTimeout),
+			Errors:        changeErrors,
 			DefaultStatus: http.StatusCreated,
 		}, http.StatusOK), func(ctx context.Context, who *Caller, below raw, in *copyInput) (*written, error) {
 			return a.copy(ctx, who, below.r, k.id(in.ID), in.Body)
 		})
 		registerRaw(a, Files, huma.Operation{
 			OperationID: "remove" + k.name, Method: http.MethodDelete, Path: path, Tags: []string{"Files"}, Summary: "Remove a " + k.kind,
-			Errors: changeErrors(),
+			Errors: changeErrors,
 		}, func(ctx context.Context, who *Caller, below raw, in *removeInput) (*struct{}, error) {
 			t, _, err := a.find(ctx, who, k.id(in.ID), store.Want{})
 			if err != nil {
@@ -100,9 +100,7 @@ func (a *API) registerTree() {
 }
 
 // changeErrors are the statuses of what refuses a change.
-func changeErrors(also ...int) []int {
-	return append(also, http.StatusNotFound, http.StatusConflict, http.StatusPreconditionFailed, http.StatusLocked, http.StatusInsufficientStorage)
-}
+var changeErrors = []int{http.StatusNotFound, http.StatusConflict, http.StatusPreconditionFailed, http.StatusLocked, http.StatusInsufficientStorage}
 
 // member is a name in a folder, for something that is to be made there.
 func (a *API) member(ctx context.Context, who *Caller, folder int64, name string) (store.Target, error) {

@@ -29,17 +29,17 @@ var (
 // ConditionHeaders are the conditions that a change may come with. They are read
 // from the request itself, as package content does; here they are described.
 type ConditionHeaders struct {
-	IfMatch      string `header:"If-Match" doc:"Change only what has this ETag."`
-	IfNoneMatch  string `header:"If-None-Match" doc:"With *, replace nothing."`
-	IfUnmodified string `header:"If-Unmodified-Since"`
+	IfMatch      string `header:"If-Match" maxLength:"32768" doc:"Change only what has this ETag."`
+	IfNoneMatch  string `header:"If-None-Match" maxLength:"32768" doc:"With *, replace nothing."`
+	IfUnmodified string `header:"If-Unmodified-Since" maxLength:"1024"`
 }
 
 // UploadInput is what may go with content.
 type UploadInput struct {
 	ConditionHeaders
 	Modified      time.Time `query:"modified" doc:"The modification time to give the file; now without it."`
-	ContentDigest string    `header:"Content-Digest" doc:"The sha-256 of the body (RFC 9530); a body that has another is not stored."`
-	ReprDigest    string    `header:"Repr-Digest" doc:"The same."`
+	ContentDigest string    `header:"Content-Digest" maxLength:"4096" doc:"The sha-256 of the body (RFC 9530); a body that has another is not stored."`
+	ReprDigest    string    `header:"Repr-Digest" maxLength:"4096" doc:"The same."`
 }
 
 type (
@@ -109,8 +109,7 @@ func (a *API) uploadOperation(op huma.Operation, also ...int) huma.Operation {
 	op.Description = "The body is the content, of any media type, which is kept: form types and application/octet-stream say nothing, and the name decides. " +
 		"All that can refuse it is answered before the body is read (Expect: 100-continue is honoured), and decided again when it has come. " +
 		"A body that breaks off changes nothing."
-	op.Errors = append(op.Errors, http.StatusNotFound, http.StatusConflict, http.StatusLengthRequired, http.StatusPreconditionFailed, http.StatusRequestEntityTooLarge,
-		http.StatusUnsupportedMediaType, http.StatusLocked, http.StatusInsufficientStorage)
+	op.Errors = append([]int{http.StatusLengthRequired}, changeErrors...)
 	op.RequestBody = &huma.RequestBody{
 		Description: "The content.",
 		Content:     map[string]*huma.MediaType{content.Unknown: {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}}},

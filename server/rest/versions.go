@@ -67,7 +67,7 @@ func (a *API) registerVersions() {
 		OperationID: "restoreVersion", Method: http.MethodPost, Path: "/files/{id}/versions/{version}/restore", Tags: []string{"Versions"},
 		Summary:     "Give a file a former content again",
 		Description: "It is a change like any other: the content of now becomes a version, and the ETag is a new one.",
-		Errors:      changeErrors(),
+		Errors:      changeErrors,
 	}, func(ctx context.Context, who *Caller, below raw, in *restoreInput) (*written, error) {
 		t, _, err := a.find(ctx, who, fileID(in.ID), store.Want{})
 		if err != nil {
