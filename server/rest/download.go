@@ -34,7 +34,7 @@ type (
 	}
 	pathContentInput struct {
 		Workspace string `path:"workspace" maxLength:"64" example:"team-3" doc:"Or personal, for your own."`
-		Path      string `query:"path" required:"true" maxLength:"33000" example:"/docs/plan.odt" doc:"Where the file is, from the topmost folder that this login opens."`
+		Path      string `query:"path" required:"true" minLength:"1" maxLength:"33000" example:"/docs/plan.odt" doc:"Where the file is, from the topmost folder that this login opens."`
 		ContentHeaders
 	}
 )

@@ -28,7 +28,9 @@ type scene struct {
 	*world
 	people map[string]*client // by their own passwords
 	stages int
-	from   atomic.Uint32 // the last address that a request came from
+	// passwords are the names of the app passwords that callers use, oldest first.
+	passwords []string
+	from      atomic.Uint32 // the last address that a request came from
 }
 
 // scenePassword is that of everybody in a scene, computed once since it is slow.
@@ -113,6 +115,11 @@ func (s *stage) caller(name string) *client {
 		return s.people[name]
 	}
 	s.logins[name] = s.owner.limited(n)
+	// A user has so many app passwords at most. Those of stages long past go.
+	if s.passwords = append(s.passwords, n.Name); len(s.passwords) > 40 {
+		must(s.t, s.RemoveAccount(s.t.Context(), s.owner.user.Name, s.passwords[0], store.Actor{}))
+		s.passwords = s.passwords[1:]
+	}
 	return s.logins[name]
 }
 
@@ -140,7 +147,7 @@ func init() { // which refers to itself
 		},
 		"version": func(s *stage) any {
 			s.value("file")
-			all, err := s.Versions(s.t.Context(), s.in("/in/file"))
+			all, err := s.Versions(s.t.Context(), s.in("/in/file"), 0, 1)
 			must(s.t, err)
 			return all[0].ID
 		},

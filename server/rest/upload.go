@@ -49,7 +49,7 @@ type (
 	}
 	putByPathInput struct {
 		Workspace string `path:"workspace" maxLength:"64" example:"team-3" doc:"Or personal, for your own."`
-		Path      string `query:"path" required:"true" maxLength:"33000" example:"/docs/plan.odt" doc:"Where the file is, or is to be, from the topmost folder that this login opens."`
+		Path      string `query:"path" required:"true" minLength:"1" maxLength:"33000" example:"/docs/plan.odt" doc:"Where the file is, or is to be, from the topmost folder that this login opens."`
 		UploadInput
 	}
 	createFileInput struct {
