@@ -53,7 +53,7 @@ func TestGeneratedRequestsNoticeLies(t *testing.T) {
 		{"getWorkspace", "a property is missing", replacing(`"kind":"team",`, ``), "missing property 'kind'"},
 		{"getWorkspace", "a property is of another type", replacing(`"writable":true`, `"writable":1`), "want boolean"},
 		{"getWorkspace", "a value is not of the list", replacing(`"kind":"team"`, `"kind":"group"`), "value must be one of"},
-		{"getWorkspace", "a property is not declared", replacing(`"kind":"team"`, `"kind":"team","is_locked":1`), "additional properties 'is_locked' not allowed"},
+		{"getWorkspace", "a property is not declared", replacing(`"kind":"team"`, `"kind":"team","color":1`), "additional properties 'color' not allowed"},
 		{"listWorkspaces", "a list is null", replacing(`"items":[`, `"items":null,"next":[`), "want array"},
 		{"me", "no JSON", replacing(`{`, `<`), "no JSON"},
 		{"me", "another media type", func(_ *http.Request, res *http.Response, body string) string {
