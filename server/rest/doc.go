@@ -36,6 +36,30 @@
 // and goes meanwhile moves nothing. It is good for the same list of the same user
 // only, at every process on the same database; any other text is refused.
 //
+// # Content
+//
+// A body that is content goes to where it stays as it comes and is held nowhere. All
+// that can refuse it is answered before its first byte is read, and decided again
+// in the transaction: whether the name is free, whether the conditions hold, the
+// locks, the quota. A body that breaks off, or has another sha-256 than its
+// Content-Digest says, leaves nothing. The ETag of the answer is that of what was
+// sent, also when somebody else's content has come since.
+//
+// Content is served with its ETag and in ranges, for saving: a browser that shows it
+// nevertheless does so in a sandbox. A former content is served and restored by the
+// id of its version.
+//
+// # Names and places
+//
+// A new name is meant where the resource is, and a new folder with the name it has.
+// Both are what the caller saw: when the transaction finds the resource elsewhere,
+// the request starts again. Whether the destination is taken comes before locks, and
+// what is overwritten is of the same kind, for nothing brings it back. A folder in a
+// body that the caller may not see is missing, as one is that is not there.
+//
+// What has a blocked name, or is below one, is not there by its id; to give such a
+// name, or to change something by a path with one, is forbidden.
+//
 // # Failures
 //
 // All are problem documents (RFC 9457) with a code that programs can rely on. One
