@@ -22,11 +22,14 @@
 //     plane, composed and decomposed accents. What a client did is checked by a GET that it has no part
 //     in. rclone comes in three versions and speaks the dialects of plain WebDAV, ownCloud and Nextcloud;
 //     it also uploads through a proxy that cuts the connection (cutter).
+//   - the TypeScript client of the API (server/web/sdk): it is what its generator makes of the document that the
+//     program serves, it passes the type checker, and a program that uses it gets what it asks for.
 //
 // # Where the programs come from
 //
 // .ci/setup brings them: the releases of the machine's own Debian, a root folder of Debian unstable with
-// current ones, the newest rclone, built from its module, and what npm/package-lock.json names. A program
+// current ones, the newest rclone, built from its module, and what package-lock.json names in npm and in
+// server/web/sdk. A program
 // of that root folder runs in a mount and process namespace of its own that ends with the test, so
 // neither a FUSE mount nor a process can outlive it, even if the test is killed; so do gvfs' daemons.
 //
@@ -44,7 +47,8 @@
 //	HOLDFAST_LARGE     size in MiB of the files of TestLargeR57B74, 64
 //	HOLDFAST_CHAOS_ROUNDS, HOLDFAST_CHAOS_SEED  how often TestKill kills, 10, and what it repeats
 //
-// The flag -update writes the baseline anew from what litmus reports.
+// The flag -update writes the baseline anew from what litmus reports, and server/web/sdk from what the program
+// serves.
 //
 // The server never learns who is asking: no request may be recognised by litmus' X-Litmus header.
 package litmus

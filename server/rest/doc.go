@@ -60,6 +60,16 @@
 // What has a blocked name, or is below one, is not there by its id; to give such a
 // name, or to change something by a path with one, is forbidden.
 //
+// # The document
+//
+// What a request and an answer may be is said once, by the structs and what is
+// registered with them, and everything else is made of it: the checks before an
+// operation, the document, and by the document the TypeScript client in
+// server/web/sdk. The tests hold the server to it: every answer that one of them
+// gets is compared with the document, requests that are made from it are to be
+// granted or refused as it says, and testdata/access.txt has a line for every
+// operation that says who gets what.
+//
 // # Failures
 //
 // All are problem documents (RFC 9457) with a code that programs can rely on. One

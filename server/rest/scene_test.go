@@ -1,6 +1,7 @@
 package rest_test
 
 import (
+	"encoding/base64"
 	"fmt"
 	"net/http"
 	"net/netip"
@@ -10,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"golang.org/x/crypto/argon2"
 
 	"holdfast/lockns"
 	"holdfast/server/auth"
@@ -33,10 +36,16 @@ type scene struct {
 	from      atomic.Uint32 // the last address that a request came from
 }
 
-// scenePassword is that of everybody in a scene, computed once since it is slow.
+// scenePassword is that of everybody in a scene, and sceneHash a hash of it that is
+// quickly computed: a stored hash carries its cost.
 const scenePassword = "correct-horse"
 
-var sceneHash = sync.OnceValues(func() (string, error) { return auth.HashPassword(scenePassword) })
+var sceneHash = sync.OnceValue(func() string {
+	salt := []byte("sixteen bytes...")
+	key := argon2.IDKey([]byte(scenePassword), salt, 1, 8, 1, 32)
+	text := base64.RawStdEncoding.EncodeToString
+	return fmt.Sprintf("$argon2id$v=%d$m=8,t=1,p=1$%s$%s", argon2.Version, text(salt), text(key))
+})
 
 func newScene(t *testing.T) *scene {
 	t.Helper()
@@ -62,9 +71,7 @@ func newScene(t *testing.T) *scene {
 // person adds a user who logs in by their own password.
 func (s *scene) person(name string, admin bool) *client {
 	s.t.Helper()
-	hash, err := sceneHash()
-	must(s.t, err)
-	u, err := s.AddUser(s.t.Context(), store.NewUser{Name: name, PasswordHash: hash, Admin: admin})
+	u, err := s.AddUser(s.t.Context(), store.NewUser{Name: name, PasswordHash: sceneHash(), Admin: admin})
 	must(s.t, err)
 	return &client{w: s.world, user: u, password: scenePassword}
 }
