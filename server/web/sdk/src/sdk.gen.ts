@@ -2,7 +2,7 @@
 
 import { client } from './client.gen.js';
 import type { Client, Options as Options2, TDataShape } from './client/index.js';
-import type { AddAppPasswordData, AddAppPasswordErrors, AddAppPasswordResponses, AppPasswordsData, AppPasswordsErrors, AppPasswordsResponses, AuditData, AuditErrors, AuditResponses, ChangeMeData, ChangeMeErrors, ChangeMeResponses, CloseSessionData, CloseSessionErrors, CloseSessionResponses, EndSessionData, EndSessionErrors, EndSessionResponses, GetWorkspaceData, GetWorkspaceErrors, GetWorkspaceResponses, ListWorkspacesData, ListWorkspacesErrors, ListWorkspacesResponses, LoginData, LoginErrors, LoginResponses, MeData, MeErrors, MeResponses, MountsData, MountsErrors, MountsResponses, OpenSessionData, OpenSessionErrors, OpenSessionResponses, RemoveAppPasswordData, RemoveAppPasswordErrors, RemoveAppPasswordResponses, SessionsData, SessionsErrors, SessionsResponses } from './types.gen.js';
+import type { AddAppPasswordData, AddAppPasswordErrors, AddAppPasswordResponses, AppPasswordsData, AppPasswordsErrors, AppPasswordsResponses, AuditData, AuditErrors, AuditResponses, ChangeMeData, ChangeMeErrors, ChangeMeResponses, CloseSessionData, CloseSessionErrors, CloseSessionResponses, CopyFileData, CopyFileErrors, CopyFileResponses, CopyFolderData, CopyFolderErrors, CopyFolderResponses, CreateFileData, CreateFileErrors, CreateFileResponses, CreateFolderData, CreateFolderErrors, CreateFolderResponses, EndSessionData, EndSessionErrors, EndSessionResponses, GetContentByPathData, GetContentByPathErrors, GetContentByPathResponses, GetFileContentData, GetFileContentErrors, GetFileContentResponses, GetVersionContentData, GetVersionContentErrors, GetVersionContentResponses, GetWorkspaceData, GetWorkspaceErrors, GetWorkspaceResponses, HeadContentByPathData, HeadContentByPathErrors, HeadContentByPathResponses, HeadFileContentData, HeadFileContentErrors, HeadFileContentResponses, HeadVersionContentData, HeadVersionContentErrors, HeadVersionContentResponses, ListVersionsData, ListVersionsErrors, ListVersionsResponses, ListWorkspacesData, ListWorkspacesErrors, ListWorkspacesResponses, LoginData, LoginErrors, LoginResponses, MeData, MeErrors, MeResponses, MountsData, MountsErrors, MountsResponses, MoveFileData, MoveFileErrors, MoveFileResponses, MoveFolderData, MoveFolderErrors, MoveFolderResponses, OpenSessionData, OpenSessionErrors, OpenSessionResponses, PutContentByPathData, PutContentByPathErrors, PutContentByPathResponses, PutFileContentData, PutFileContentErrors, PutFileContentResponses, RemoveAppPasswordData, RemoveAppPasswordErrors, RemoveAppPasswordResponses, RemoveFileData, RemoveFileErrors, RemoveFileResponses, RemoveFolderData, RemoveFolderErrors, RemoveFolderResponses, RestoreVersionData, RestoreVersionErrors, RestoreVersionResponses, SessionsData, SessionsErrors, SessionsResponses } from './types.gen.js';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -78,6 +78,313 @@ export const removeAppPassword = <ThrowOnError extends boolean = false>(options:
         }],
     url: '/app-passwords/{id}',
     ...options
+});
+
+/**
+ * Remove a file
+ */
+export const removeFile = <ThrowOnError extends boolean = false>(options: Options<RemoveFileData, ThrowOnError>) => (options.client ?? client).delete<RemoveFileResponses, RemoveFileErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { scheme: 'basic', type: 'http' },
+        {
+            in: 'cookie',
+            name: 'holdfast_session',
+            type: 'apiKey'
+        }
+    ],
+    url: '/files/{id}',
+    ...options
+});
+
+/**
+ * Rename or move a file
+ *
+ * Identity, content and properties stay; locks of WebDAV end, others go along.
+ */
+export const moveFile = <ThrowOnError extends boolean = false>(options: Options<MoveFileData, ThrowOnError>) => (options.client ?? client).patch<MoveFileResponses, MoveFileErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { scheme: 'basic', type: 'http' },
+        {
+            in: 'cookie',
+            name: 'holdfast_session',
+            type: 'apiKey'
+        }
+    ],
+    url: '/files/{id}',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * The content of a file
+ *
+ * Content comes with a strong ETag, in ranges if asked, and for saving: a browser shows none of it as part of this site.
+ */
+export const getFileContent = <ThrowOnError extends boolean = false>(options: Options<GetFileContentData, ThrowOnError>) => (options.client ?? client).get<GetFileContentResponses, GetFileContentErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { scheme: 'basic', type: 'http' },
+        {
+            in: 'cookie',
+            name: 'holdfast_session',
+            type: 'apiKey'
+        }
+    ],
+    url: '/files/{id}/content',
+    ...options
+});
+
+/**
+ * What a GET of the content says beside it
+ *
+ * Content comes with a strong ETag, in ranges if asked, and for saving: a browser shows none of it as part of this site.
+ */
+export const headFileContent = <ThrowOnError extends boolean = false>(options: Options<HeadFileContentData, ThrowOnError>) => (options.client ?? client).head<HeadFileContentResponses, HeadFileContentErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { scheme: 'basic', type: 'http' },
+        {
+            in: 'cookie',
+            name: 'holdfast_session',
+            type: 'apiKey'
+        }
+    ],
+    url: '/files/{id}/content',
+    ...options
+});
+
+/**
+ * Replace the content of a file
+ *
+ * The body is the content, of any media type, which is kept: form types and application/octet-stream say nothing, and the name decides. All that can refuse it is answered before the body is read (Expect: 100-continue is honoured), and decided again when it has come. A body that breaks off changes nothing.
+ */
+export const putFileContent = <ThrowOnError extends boolean = false>(options: Options<PutFileContentData, ThrowOnError>) => (options.client ?? client).put<PutFileContentResponses, PutFileContentErrors, ThrowOnError>({
+    bodySerializer: null,
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { scheme: 'basic', type: 'http' },
+        {
+            in: 'cookie',
+            name: 'holdfast_session',
+            type: 'apiKey'
+        }
+    ],
+    url: '/files/{id}/content',
+    ...options,
+    headers: {
+        'Content-Type': 'application/octet-stream',
+        ...options.headers
+    }
+});
+
+/**
+ * Copy a file
+ *
+ * Properties are copied; locks and versions are not. 200 says that something was replaced.
+ */
+export const copyFile = <ThrowOnError extends boolean = false>(options: Options<CopyFileData, ThrowOnError>) => (options.client ?? client).post<CopyFileResponses, CopyFileErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { scheme: 'basic', type: 'http' },
+        {
+            in: 'cookie',
+            name: 'holdfast_session',
+            type: 'apiKey'
+        }
+    ],
+    url: '/files/{id}/copy',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Former contents of a file, newest first
+ */
+export const listVersions = <ThrowOnError extends boolean = false>(options: Options<ListVersionsData, ThrowOnError>) => (options.client ?? client).get<ListVersionsResponses, ListVersionsErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { scheme: 'basic', type: 'http' },
+        {
+            in: 'cookie',
+            name: 'holdfast_session',
+            type: 'apiKey'
+        }
+    ],
+    url: '/files/{id}/versions',
+    ...options
+});
+
+/**
+ * A former content of a file
+ *
+ * Content comes with a strong ETag, in ranges if asked, and for saving: a browser shows none of it as part of this site.
+ */
+export const getVersionContent = <ThrowOnError extends boolean = false>(options: Options<GetVersionContentData, ThrowOnError>) => (options.client ?? client).get<GetVersionContentResponses, GetVersionContentErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { scheme: 'basic', type: 'http' },
+        {
+            in: 'cookie',
+            name: 'holdfast_session',
+            type: 'apiKey'
+        }
+    ],
+    url: '/files/{id}/versions/{version}/content',
+    ...options
+});
+
+/**
+ * What a GET of a former content says beside it
+ *
+ * Content comes with a strong ETag, in ranges if asked, and for saving: a browser shows none of it as part of this site.
+ */
+export const headVersionContent = <ThrowOnError extends boolean = false>(options: Options<HeadVersionContentData, ThrowOnError>) => (options.client ?? client).head<HeadVersionContentResponses, HeadVersionContentErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { scheme: 'basic', type: 'http' },
+        {
+            in: 'cookie',
+            name: 'holdfast_session',
+            type: 'apiKey'
+        }
+    ],
+    url: '/files/{id}/versions/{version}/content',
+    ...options
+});
+
+/**
+ * Give a file a former content again
+ *
+ * It is a change like any other: the content of now becomes a version, and the ETag is a new one.
+ */
+export const restoreVersion = <ThrowOnError extends boolean = false>(options: Options<RestoreVersionData, ThrowOnError>) => (options.client ?? client).post<RestoreVersionResponses, RestoreVersionErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { scheme: 'basic', type: 'http' },
+        {
+            in: 'cookie',
+            name: 'holdfast_session',
+            type: 'apiKey'
+        }
+    ],
+    url: '/files/{id}/versions/{version}/restore',
+    ...options
+});
+
+/**
+ * Remove a folder
+ */
+export const removeFolder = <ThrowOnError extends boolean = false>(options: Options<RemoveFolderData, ThrowOnError>) => (options.client ?? client).delete<RemoveFolderResponses, RemoveFolderErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { scheme: 'basic', type: 'http' },
+        {
+            in: 'cookie',
+            name: 'holdfast_session',
+            type: 'apiKey'
+        }
+    ],
+    url: '/folders/{id}',
+    ...options
+});
+
+/**
+ * Rename or move a folder
+ *
+ * Identity, content and properties stay; locks of WebDAV end, others go along.
+ */
+export const moveFolder = <ThrowOnError extends boolean = false>(options: Options<MoveFolderData, ThrowOnError>) => (options.client ?? client).patch<MoveFolderResponses, MoveFolderErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { scheme: 'basic', type: 'http' },
+        {
+            in: 'cookie',
+            name: 'holdfast_session',
+            type: 'apiKey'
+        }
+    ],
+    url: '/folders/{id}',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Copy a folder
+ *
+ * Properties are copied; locks and versions are not. 200 says that something was replaced.
+ */
+export const copyFolder = <ThrowOnError extends boolean = false>(options: Options<CopyFolderData, ThrowOnError>) => (options.client ?? client).post<CopyFolderResponses, CopyFolderErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { scheme: 'basic', type: 'http' },
+        {
+            in: 'cookie',
+            name: 'holdfast_session',
+            type: 'apiKey'
+        }
+    ],
+    url: '/folders/{id}/copy',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Make a file in a folder
+ *
+ * The body is the content, of any media type, which is kept: form types and application/octet-stream say nothing, and the name decides. All that can refuse it is answered before the body is read (Expect: 100-continue is honoured), and decided again when it has come. A body that breaks off changes nothing.
+ */
+export const createFile = <ThrowOnError extends boolean = false>(options: Options<CreateFileData, ThrowOnError>) => (options.client ?? client).post<CreateFileResponses, CreateFileErrors, ThrowOnError>({
+    bodySerializer: null,
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { scheme: 'basic', type: 'http' },
+        {
+            in: 'cookie',
+            name: 'holdfast_session',
+            type: 'apiKey'
+        }
+    ],
+    url: '/folders/{id}/files',
+    ...options,
+    headers: {
+        'Content-Type': 'application/octet-stream',
+        ...options.headers
+    }
+});
+
+/**
+ * Make a folder in a folder
+ */
+export const createFolder = <ThrowOnError extends boolean = false>(options: Options<CreateFolderData, ThrowOnError>) => (options.client ?? client).post<CreateFolderResponses, CreateFolderErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { scheme: 'basic', type: 'http' },
+        {
+            in: 'cookie',
+            name: 'holdfast_session',
+            type: 'apiKey'
+        }
+    ],
+    url: '/folders/{id}/folders',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
 });
 
 /**
@@ -243,4 +550,66 @@ export const getWorkspace = <ThrowOnError extends boolean = false>(options: Opti
     ],
     url: '/workspaces/{workspace}',
     ...options
+});
+
+/**
+ * The content of a file that a path leads to
+ *
+ * Content comes with a strong ETag, in ranges if asked, and for saving: a browser shows none of it as part of this site.
+ */
+export const getContentByPath = <ThrowOnError extends boolean = false>(options: Options<GetContentByPathData, ThrowOnError>) => (options.client ?? client).get<GetContentByPathResponses, GetContentByPathErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { scheme: 'basic', type: 'http' },
+        {
+            in: 'cookie',
+            name: 'holdfast_session',
+            type: 'apiKey'
+        }
+    ],
+    url: '/workspaces/{workspace}/content',
+    ...options
+});
+
+/**
+ * What a GET of the content says beside it that a path leads to
+ *
+ * Content comes with a strong ETag, in ranges if asked, and for saving: a browser shows none of it as part of this site.
+ */
+export const headContentByPath = <ThrowOnError extends boolean = false>(options: Options<HeadContentByPathData, ThrowOnError>) => (options.client ?? client).head<HeadContentByPathResponses, HeadContentByPathErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { scheme: 'basic', type: 'http' },
+        {
+            in: 'cookie',
+            name: 'holdfast_session',
+            type: 'apiKey'
+        }
+    ],
+    url: '/workspaces/{workspace}/content',
+    ...options
+});
+
+/**
+ * Make a file, or replace its content, where a path leads
+ *
+ * The body is the content, of any media type, which is kept: form types and application/octet-stream say nothing, and the name decides. All that can refuse it is answered before the body is read (Expect: 100-continue is honoured), and decided again when it has come. A body that breaks off changes nothing.
+ */
+export const putContentByPath = <ThrowOnError extends boolean = false>(options: Options<PutContentByPathData, ThrowOnError>) => (options.client ?? client).put<PutContentByPathResponses, PutContentByPathErrors, ThrowOnError>({
+    bodySerializer: null,
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { scheme: 'basic', type: 'http' },
+        {
+            in: 'cookie',
+            name: 'holdfast_session',
+            type: 'apiKey'
+        }
+    ],
+    url: '/workspaces/{workspace}/content',
+    ...options,
+    headers: {
+        'Content-Type': 'application/octet-stream',
+        ...options.headers
+    }
 });

@@ -62,6 +62,25 @@ export type AuditEntry = {
     workspace?: string;
 };
 
+export type CreateFolderInputBody = {
+    name: string;
+};
+
+export type Destination = {
+    /**
+     * The name it gets; without it, the one it has.
+     */
+    name?: string;
+    /**
+     * Replace what has that name there, for good, if it is of the same kind.
+     */
+    overwrite?: boolean;
+    /**
+     * The id of the folder it goes to, also of another workspace; without it, the one it is in.
+     */
+    parent?: number;
+};
+
 export type Field = {
     /**
      * Where, such as body.name or query.limit.
@@ -103,6 +122,22 @@ export type LockRoot = {
      * Where it is, for people; absent for what this login cannot open.
      */
     path?: string;
+};
+
+export type LockState = {
+    /**
+     * The last moment of the lock; absent when it has no end.
+     */
+    expires?: string;
+    /**
+     * Absent when unlocked.
+     */
+    mode?: 'exclusive' | 'shared';
+    /**
+     * With inherited: where the lock is rooted, without a path.
+     */
+    root?: LockRoot;
+    state: 'unlocked' | 'direct' | 'inherited';
 };
 
 export type Login = {
@@ -263,6 +298,14 @@ export type PageSession = {
     next?: string;
 };
 
+export type PageVersion = {
+    items: Array<Version>;
+    /**
+     * The cursor of the next page; absent on the last.
+     */
+    next?: string;
+};
+
 export type PageWorkspace = {
     items: Array<Workspace>;
     /**
@@ -311,6 +354,40 @@ export type ProfileBody = {
     password?: PasswordStruct;
 };
 
+export type Resource = {
+    content_type?: string;
+    created: string;
+    /**
+     * Files only: new with each content, for If-Match.
+     */
+    etag?: string;
+    id: number;
+    kind: 'file' | 'folder';
+    lock_state: LockState;
+    modified: string;
+    /**
+     * Empty for the root of a workspace.
+     */
+    name: string;
+    /**
+     * The id of the folder it is in; absent for the topmost that this login opens.
+     */
+    parent?: number;
+    /**
+     * Where it is, from the topmost folder that this login opens; absent in lists.
+     */
+    path?: string;
+    /**
+     * Files only, absent in lists.
+     */
+    sha256?: string;
+    /**
+     * Bytes of content; 0 for a folder.
+     */
+    size: number;
+    workspace: string;
+};
+
 export type Session = {
     /**
      * From where it was opened.
@@ -334,6 +411,27 @@ export type Session = {
      * Exact to a minute.
      */
     last_used: string;
+};
+
+export type Version = {
+    content_type: string;
+    /**
+     * That of the file while this was its content.
+     */
+    etag: string;
+    id: number;
+    /**
+     * When this became the content, or what its client said.
+     */
+    modified: string;
+    /**
+     * When the next content came.
+     */
+    replaced: string;
+    /**
+     * Bytes.
+     */
+    size: number;
 };
 
 export type Workspace = {
@@ -596,6 +694,1233 @@ export type RemoveAppPasswordResponses = {
 };
 
 export type RemoveAppPasswordResponse = RemoveAppPasswordResponses[keyof RemoveAppPasswordResponses];
+
+export type RemoveFileData = {
+    body?: never;
+    headers?: {
+        /**
+         * Change only what has this ETag.
+         */
+        'If-Match'?: string;
+        /**
+         * With *, replace nothing.
+         */
+        'If-None-Match'?: string;
+        'If-Unmodified-Since'?: string;
+    };
+    path: {
+        id: number;
+    };
+    query?: never;
+    url: '/files/{id}';
+};
+
+export type RemoveFileErrors = {
+    /**
+     * Bad Request
+     */
+    400: Problem;
+    /**
+     * Unauthorized
+     */
+    401: Problem;
+    /**
+     * Forbidden
+     */
+    403: Problem;
+    /**
+     * Not Found
+     */
+    404: Problem;
+    /**
+     * Conflict
+     */
+    409: Problem;
+    /**
+     * Precondition Failed
+     */
+    412: Problem;
+    /**
+     * Locked
+     */
+    423: Problem;
+    /**
+     * Too Many Requests
+     */
+    429: Problem;
+    /**
+     * Internal Server Error
+     */
+    500: Problem;
+    /**
+     * Service Unavailable
+     */
+    503: Problem;
+    /**
+     * Insufficient Storage
+     */
+    507: Problem;
+};
+
+export type RemoveFileError = RemoveFileErrors[keyof RemoveFileErrors];
+
+export type RemoveFileResponses = {
+    /**
+     * No Content
+     */
+    204: void;
+};
+
+export type RemoveFileResponse = RemoveFileResponses[keyof RemoveFileResponses];
+
+export type MoveFileData = {
+    body: Destination;
+    headers?: {
+        /**
+         * Change only what has this ETag.
+         */
+        'If-Match'?: string;
+        /**
+         * With *, replace nothing.
+         */
+        'If-None-Match'?: string;
+        'If-Unmodified-Since'?: string;
+    };
+    path: {
+        id: number;
+    };
+    query?: never;
+    url: '/files/{id}';
+};
+
+export type MoveFileErrors = {
+    /**
+     * Bad Request
+     */
+    400: Problem;
+    /**
+     * Unauthorized
+     */
+    401: Problem;
+    /**
+     * Forbidden
+     */
+    403: Problem;
+    /**
+     * Not Found
+     */
+    404: Problem;
+    /**
+     * Request Timeout
+     */
+    408: Problem;
+    /**
+     * Conflict
+     */
+    409: Problem;
+    /**
+     * Precondition Failed
+     */
+    412: Problem;
+    /**
+     * Request Entity Too Large
+     */
+    413: Problem;
+    /**
+     * Unsupported Media Type
+     */
+    415: Problem;
+    /**
+     * Locked
+     */
+    423: Problem;
+    /**
+     * Too Many Requests
+     */
+    429: Problem;
+    /**
+     * Internal Server Error
+     */
+    500: Problem;
+    /**
+     * Service Unavailable
+     */
+    503: Problem;
+    /**
+     * Insufficient Storage
+     */
+    507: Problem;
+};
+
+export type MoveFileError = MoveFileErrors[keyof MoveFileErrors];
+
+export type MoveFileResponses = {
+    /**
+     * OK
+     */
+    200: Resource;
+};
+
+export type MoveFileResponse = MoveFileResponses[keyof MoveFileResponses];
+
+export type GetFileContentData = {
+    body?: never;
+    headers?: {
+        /**
+         * Parts of the content, as RFC 9110 section 14 has it.
+         */
+        Range?: string;
+        'If-Range'?: string;
+        'If-Match'?: string;
+        'If-None-Match'?: string;
+        'If-Modified-Since'?: string;
+        'If-Unmodified-Since'?: string;
+    };
+    path: {
+        id: number;
+    };
+    query?: never;
+    url: '/files/{id}/content';
+};
+
+export type GetFileContentErrors = {
+    /**
+     * Bad Request
+     */
+    400: Problem;
+    /**
+     * Unauthorized
+     */
+    401: Problem;
+    /**
+     * Forbidden
+     */
+    403: Problem;
+    /**
+     * Not Found
+     */
+    404: Problem;
+    /**
+     * Precondition Failed
+     */
+    412: Problem;
+    /**
+     * Requested Range Not Satisfiable
+     */
+    416: Problem;
+    /**
+     * Too Many Requests
+     */
+    429: Problem;
+    /**
+     * Internal Server Error
+     */
+    500: Problem;
+    /**
+     * Service Unavailable
+     */
+    503: Problem;
+};
+
+export type GetFileContentError = GetFileContentErrors[keyof GetFileContentErrors];
+
+export type GetFileContentResponses = {
+    /**
+     * All of it.
+     */
+    200: Blob | File;
+    /**
+     * The parts that were asked for.
+     */
+    206: Blob | File;
+};
+
+export type GetFileContentResponse = GetFileContentResponses[keyof GetFileContentResponses];
+
+export type HeadFileContentData = {
+    body?: never;
+    headers?: {
+        /**
+         * Parts of the content, as RFC 9110 section 14 has it.
+         */
+        Range?: string;
+        'If-Range'?: string;
+        'If-Match'?: string;
+        'If-None-Match'?: string;
+        'If-Modified-Since'?: string;
+        'If-Unmodified-Since'?: string;
+    };
+    path: {
+        id: number;
+    };
+    query?: never;
+    url: '/files/{id}/content';
+};
+
+export type HeadFileContentErrors = {
+    /**
+     * Bad Request
+     */
+    400: Problem;
+    /**
+     * Unauthorized
+     */
+    401: Problem;
+    /**
+     * Forbidden
+     */
+    403: Problem;
+    /**
+     * Not Found
+     */
+    404: Problem;
+    /**
+     * Precondition Failed
+     */
+    412: Problem;
+    /**
+     * Requested Range Not Satisfiable
+     */
+    416: Problem;
+    /**
+     * Too Many Requests
+     */
+    429: Problem;
+    /**
+     * Internal Server Error
+     */
+    500: Problem;
+    /**
+     * Service Unavailable
+     */
+    503: Problem;
+};
+
+export type HeadFileContentError = HeadFileContentErrors[keyof HeadFileContentErrors];
+
+export type HeadFileContentResponses = {
+    /**
+     * All of it.
+     */
+    200: unknown;
+};
+
+export type PutFileContentData = {
+    /**
+     * The content.
+     */
+    body?: Blob | File;
+    headers?: {
+        /**
+         * Change only what has this ETag.
+         */
+        'If-Match'?: string;
+        /**
+         * With *, replace nothing.
+         */
+        'If-None-Match'?: string;
+        'If-Unmodified-Since'?: string;
+        /**
+         * The sha-256 of the body (RFC 9530); a body that has another is not stored.
+         */
+        'Content-Digest'?: string;
+        /**
+         * The same.
+         */
+        'Repr-Digest'?: string;
+    };
+    path: {
+        id: number;
+    };
+    query?: {
+        /**
+         * The modification time to give the file; now without it.
+         */
+        modified?: string;
+    };
+    url: '/files/{id}/content';
+};
+
+export type PutFileContentErrors = {
+    /**
+     * Bad Request
+     */
+    400: Problem;
+    /**
+     * Unauthorized
+     */
+    401: Problem;
+    /**
+     * Forbidden
+     */
+    403: Problem;
+    /**
+     * Not Found
+     */
+    404: Problem;
+    /**
+     * Request Timeout
+     */
+    408: Problem;
+    /**
+     * Conflict
+     */
+    409: Problem;
+    /**
+     * Length Required
+     */
+    411: Problem;
+    /**
+     * Precondition Failed
+     */
+    412: Problem;
+    /**
+     * Request Entity Too Large
+     */
+    413: Problem;
+    /**
+     * Unsupported Media Type
+     */
+    415: Problem;
+    /**
+     * Locked
+     */
+    423: Problem;
+    /**
+     * Too Many Requests
+     */
+    429: Problem;
+    /**
+     * Internal Server Error
+     */
+    500: Problem;
+    /**
+     * Service Unavailable
+     */
+    503: Problem;
+    /**
+     * Insufficient Storage
+     */
+    507: Problem;
+};
+
+export type PutFileContentError = PutFileContentErrors[keyof PutFileContentErrors];
+
+export type PutFileContentResponses = {
+    /**
+     * OK
+     */
+    200: Resource;
+};
+
+export type PutFileContentResponse = PutFileContentResponses[keyof PutFileContentResponses];
+
+export type CopyFileData = {
+    body: Destination;
+    path: {
+        id: number;
+    };
+    query?: never;
+    url: '/files/{id}/copy';
+};
+
+export type CopyFileErrors = {
+    /**
+     * Bad Request
+     */
+    400: Problem;
+    /**
+     * Unauthorized
+     */
+    401: Problem;
+    /**
+     * Forbidden
+     */
+    403: Problem;
+    /**
+     * Not Found
+     */
+    404: Problem;
+    /**
+     * Request Timeout
+     */
+    408: Problem;
+    /**
+     * Conflict
+     */
+    409: Problem;
+    /**
+     * Precondition Failed
+     */
+    412: Problem;
+    /**
+     * Request Entity Too Large
+     */
+    413: Problem;
+    /**
+     * Unsupported Media Type
+     */
+    415: Problem;
+    /**
+     * Locked
+     */
+    423: Problem;
+    /**
+     * Too Many Requests
+     */
+    429: Problem;
+    /**
+     * Internal Server Error
+     */
+    500: Problem;
+    /**
+     * Service Unavailable
+     */
+    503: Problem;
+    /**
+     * Insufficient Storage
+     */
+    507: Problem;
+};
+
+export type CopyFileError = CopyFileErrors[keyof CopyFileErrors];
+
+export type CopyFileResponses = {
+    /**
+     * OK
+     */
+    200: Resource;
+    /**
+     * Created
+     */
+    201: Resource;
+};
+
+export type CopyFileResponse = CopyFileResponses[keyof CopyFileResponses];
+
+export type ListVersionsData = {
+    body?: never;
+    path: {
+        id: number;
+    };
+    query?: {
+        /**
+         * How many items the answer has at most.
+         */
+        limit?: number;
+        /**
+         * Where the page starts: the next of the page before, with the same request otherwise.
+         */
+        cursor?: string;
+    };
+    url: '/files/{id}/versions';
+};
+
+export type ListVersionsErrors = {
+    /**
+     * Bad Request
+     */
+    400: Problem;
+    /**
+     * Unauthorized
+     */
+    401: Problem;
+    /**
+     * Forbidden
+     */
+    403: Problem;
+    /**
+     * Not Found
+     */
+    404: Problem;
+    /**
+     * Too Many Requests
+     */
+    429: Problem;
+    /**
+     * Internal Server Error
+     */
+    500: Problem;
+    /**
+     * Service Unavailable
+     */
+    503: Problem;
+};
+
+export type ListVersionsError = ListVersionsErrors[keyof ListVersionsErrors];
+
+export type ListVersionsResponses = {
+    /**
+     * OK
+     */
+    200: PageVersion;
+};
+
+export type ListVersionsResponse = ListVersionsResponses[keyof ListVersionsResponses];
+
+export type GetVersionContentData = {
+    body?: never;
+    headers?: {
+        /**
+         * Parts of the content, as RFC 9110 section 14 has it.
+         */
+        Range?: string;
+        'If-Range'?: string;
+        'If-Match'?: string;
+        'If-None-Match'?: string;
+        'If-Modified-Since'?: string;
+        'If-Unmodified-Since'?: string;
+    };
+    path: {
+        id: number;
+        version: number;
+    };
+    query?: never;
+    url: '/files/{id}/versions/{version}/content';
+};
+
+export type GetVersionContentErrors = {
+    /**
+     * Bad Request
+     */
+    400: Problem;
+    /**
+     * Unauthorized
+     */
+    401: Problem;
+    /**
+     * Forbidden
+     */
+    403: Problem;
+    /**
+     * Not Found
+     */
+    404: Problem;
+    /**
+     * Precondition Failed
+     */
+    412: Problem;
+    /**
+     * Requested Range Not Satisfiable
+     */
+    416: Problem;
+    /**
+     * Too Many Requests
+     */
+    429: Problem;
+    /**
+     * Internal Server Error
+     */
+    500: Problem;
+    /**
+     * Service Unavailable
+     */
+    503: Problem;
+};
+
+export type GetVersionContentError = GetVersionContentErrors[keyof GetVersionContentErrors];
+
+export type GetVersionContentResponses = {
+    /**
+     * All of it.
+     */
+    200: Blob | File;
+    /**
+     * The parts that were asked for.
+     */
+    206: Blob | File;
+};
+
+export type GetVersionContentResponse = GetVersionContentResponses[keyof GetVersionContentResponses];
+
+export type HeadVersionContentData = {
+    body?: never;
+    headers?: {
+        /**
+         * Parts of the content, as RFC 9110 section 14 has it.
+         */
+        Range?: string;
+        'If-Range'?: string;
+        'If-Match'?: string;
+        'If-None-Match'?: string;
+        'If-Modified-Since'?: string;
+        'If-Unmodified-Since'?: string;
+    };
+    path: {
+        id: number;
+        version: number;
+    };
+    query?: never;
+    url: '/files/{id}/versions/{version}/content';
+};
+
+export type HeadVersionContentErrors = {
+    /**
+     * Bad Request
+     */
+    400: Problem;
+    /**
+     * Unauthorized
+     */
+    401: Problem;
+    /**
+     * Forbidden
+     */
+    403: Problem;
+    /**
+     * Not Found
+     */
+    404: Problem;
+    /**
+     * Precondition Failed
+     */
+    412: Problem;
+    /**
+     * Requested Range Not Satisfiable
+     */
+    416: Problem;
+    /**
+     * Too Many Requests
+     */
+    429: Problem;
+    /**
+     * Internal Server Error
+     */
+    500: Problem;
+    /**
+     * Service Unavailable
+     */
+    503: Problem;
+};
+
+export type HeadVersionContentError = HeadVersionContentErrors[keyof HeadVersionContentErrors];
+
+export type HeadVersionContentResponses = {
+    /**
+     * All of it.
+     */
+    200: unknown;
+};
+
+export type RestoreVersionData = {
+    body?: never;
+    headers?: {
+        /**
+         * Change only what has this ETag.
+         */
+        'If-Match'?: string;
+        /**
+         * With *, replace nothing.
+         */
+        'If-None-Match'?: string;
+        'If-Unmodified-Since'?: string;
+    };
+    path: {
+        id: number;
+        version: number;
+    };
+    query?: never;
+    url: '/files/{id}/versions/{version}/restore';
+};
+
+export type RestoreVersionErrors = {
+    /**
+     * Bad Request
+     */
+    400: Problem;
+    /**
+     * Unauthorized
+     */
+    401: Problem;
+    /**
+     * Forbidden
+     */
+    403: Problem;
+    /**
+     * Not Found
+     */
+    404: Problem;
+    /**
+     * Conflict
+     */
+    409: Problem;
+    /**
+     * Precondition Failed
+     */
+    412: Problem;
+    /**
+     * Locked
+     */
+    423: Problem;
+    /**
+     * Too Many Requests
+     */
+    429: Problem;
+    /**
+     * Internal Server Error
+     */
+    500: Problem;
+    /**
+     * Service Unavailable
+     */
+    503: Problem;
+    /**
+     * Insufficient Storage
+     */
+    507: Problem;
+};
+
+export type RestoreVersionError = RestoreVersionErrors[keyof RestoreVersionErrors];
+
+export type RestoreVersionResponses = {
+    /**
+     * OK
+     */
+    200: Resource;
+};
+
+export type RestoreVersionResponse = RestoreVersionResponses[keyof RestoreVersionResponses];
+
+export type RemoveFolderData = {
+    body?: never;
+    headers?: {
+        /**
+         * Change only what has this ETag.
+         */
+        'If-Match'?: string;
+        /**
+         * With *, replace nothing.
+         */
+        'If-None-Match'?: string;
+        'If-Unmodified-Since'?: string;
+    };
+    path: {
+        id: number;
+    };
+    query?: never;
+    url: '/folders/{id}';
+};
+
+export type RemoveFolderErrors = {
+    /**
+     * Bad Request
+     */
+    400: Problem;
+    /**
+     * Unauthorized
+     */
+    401: Problem;
+    /**
+     * Forbidden
+     */
+    403: Problem;
+    /**
+     * Not Found
+     */
+    404: Problem;
+    /**
+     * Conflict
+     */
+    409: Problem;
+    /**
+     * Precondition Failed
+     */
+    412: Problem;
+    /**
+     * Locked
+     */
+    423: Problem;
+    /**
+     * Too Many Requests
+     */
+    429: Problem;
+    /**
+     * Internal Server Error
+     */
+    500: Problem;
+    /**
+     * Service Unavailable
+     */
+    503: Problem;
+    /**
+     * Insufficient Storage
+     */
+    507: Problem;
+};
+
+export type RemoveFolderError = RemoveFolderErrors[keyof RemoveFolderErrors];
+
+export type RemoveFolderResponses = {
+    /**
+     * No Content
+     */
+    204: void;
+};
+
+export type RemoveFolderResponse = RemoveFolderResponses[keyof RemoveFolderResponses];
+
+export type MoveFolderData = {
+    body: Destination;
+    headers?: {
+        /**
+         * Change only what has this ETag.
+         */
+        'If-Match'?: string;
+        /**
+         * With *, replace nothing.
+         */
+        'If-None-Match'?: string;
+        'If-Unmodified-Since'?: string;
+    };
+    path: {
+        id: number;
+    };
+    query?: never;
+    url: '/folders/{id}';
+};
+
+export type MoveFolderErrors = {
+    /**
+     * Bad Request
+     */
+    400: Problem;
+    /**
+     * Unauthorized
+     */
+    401: Problem;
+    /**
+     * Forbidden
+     */
+    403: Problem;
+    /**
+     * Not Found
+     */
+    404: Problem;
+    /**
+     * Request Timeout
+     */
+    408: Problem;
+    /**
+     * Conflict
+     */
+    409: Problem;
+    /**
+     * Precondition Failed
+     */
+    412: Problem;
+    /**
+     * Request Entity Too Large
+     */
+    413: Problem;
+    /**
+     * Unsupported Media Type
+     */
+    415: Problem;
+    /**
+     * Locked
+     */
+    423: Problem;
+    /**
+     * Too Many Requests
+     */
+    429: Problem;
+    /**
+     * Internal Server Error
+     */
+    500: Problem;
+    /**
+     * Service Unavailable
+     */
+    503: Problem;
+    /**
+     * Insufficient Storage
+     */
+    507: Problem;
+};
+
+export type MoveFolderError = MoveFolderErrors[keyof MoveFolderErrors];
+
+export type MoveFolderResponses = {
+    /**
+     * OK
+     */
+    200: Resource;
+};
+
+export type MoveFolderResponse = MoveFolderResponses[keyof MoveFolderResponses];
+
+export type CopyFolderData = {
+    body: Destination;
+    path: {
+        id: number;
+    };
+    query?: never;
+    url: '/folders/{id}/copy';
+};
+
+export type CopyFolderErrors = {
+    /**
+     * Bad Request
+     */
+    400: Problem;
+    /**
+     * Unauthorized
+     */
+    401: Problem;
+    /**
+     * Forbidden
+     */
+    403: Problem;
+    /**
+     * Not Found
+     */
+    404: Problem;
+    /**
+     * Request Timeout
+     */
+    408: Problem;
+    /**
+     * Conflict
+     */
+    409: Problem;
+    /**
+     * Precondition Failed
+     */
+    412: Problem;
+    /**
+     * Request Entity Too Large
+     */
+    413: Problem;
+    /**
+     * Unsupported Media Type
+     */
+    415: Problem;
+    /**
+     * Locked
+     */
+    423: Problem;
+    /**
+     * Too Many Requests
+     */
+    429: Problem;
+    /**
+     * Internal Server Error
+     */
+    500: Problem;
+    /**
+     * Service Unavailable
+     */
+    503: Problem;
+    /**
+     * Insufficient Storage
+     */
+    507: Problem;
+};
+
+export type CopyFolderError = CopyFolderErrors[keyof CopyFolderErrors];
+
+export type CopyFolderResponses = {
+    /**
+     * OK
+     */
+    200: Resource;
+    /**
+     * Created
+     */
+    201: Resource;
+};
+
+export type CopyFolderResponse = CopyFolderResponses[keyof CopyFolderResponses];
+
+export type CreateFileData = {
+    /**
+     * The content.
+     */
+    body?: Blob | File;
+    headers?: {
+        /**
+         * Change only what has this ETag.
+         */
+        'If-Match'?: string;
+        /**
+         * With *, replace nothing.
+         */
+        'If-None-Match'?: string;
+        'If-Unmodified-Since'?: string;
+        /**
+         * The sha-256 of the body (RFC 9530); a body that has another is not stored.
+         */
+        'Content-Digest'?: string;
+        /**
+         * The same.
+         */
+        'Repr-Digest'?: string;
+    };
+    path: {
+        id: number;
+    };
+    query: {
+        name: string;
+        /**
+         * The modification time to give the file; now without it.
+         */
+        modified?: string;
+    };
+    url: '/folders/{id}/files';
+};
+
+export type CreateFileErrors = {
+    /**
+     * Bad Request
+     */
+    400: Problem;
+    /**
+     * Unauthorized
+     */
+    401: Problem;
+    /**
+     * Forbidden
+     */
+    403: Problem;
+    /**
+     * Not Found
+     */
+    404: Problem;
+    /**
+     * Request Timeout
+     */
+    408: Problem;
+    /**
+     * Conflict
+     */
+    409: Problem;
+    /**
+     * Length Required
+     */
+    411: Problem;
+    /**
+     * Precondition Failed
+     */
+    412: Problem;
+    /**
+     * Request Entity Too Large
+     */
+    413: Problem;
+    /**
+     * Unsupported Media Type
+     */
+    415: Problem;
+    /**
+     * Locked
+     */
+    423: Problem;
+    /**
+     * Too Many Requests
+     */
+    429: Problem;
+    /**
+     * Internal Server Error
+     */
+    500: Problem;
+    /**
+     * Service Unavailable
+     */
+    503: Problem;
+    /**
+     * Insufficient Storage
+     */
+    507: Problem;
+};
+
+export type CreateFileError = CreateFileErrors[keyof CreateFileErrors];
+
+export type CreateFileResponses = {
+    /**
+     * Created
+     */
+    201: Resource;
+};
+
+export type CreateFileResponse = CreateFileResponses[keyof CreateFileResponses];
+
+export type CreateFolderData = {
+    body: CreateFolderInputBody;
+    path: {
+        id: number;
+    };
+    query?: never;
+    url: '/folders/{id}/folders';
+};
+
+export type CreateFolderErrors = {
+    /**
+     * Bad Request
+     */
+    400: Problem;
+    /**
+     * Unauthorized
+     */
+    401: Problem;
+    /**
+     * Forbidden
+     */
+    403: Problem;
+    /**
+     * Not Found
+     */
+    404: Problem;
+    /**
+     * Request Timeout
+     */
+    408: Problem;
+    /**
+     * Conflict
+     */
+    409: Problem;
+    /**
+     * Precondition Failed
+     */
+    412: Problem;
+    /**
+     * Request Entity Too Large
+     */
+    413: Problem;
+    /**
+     * Unsupported Media Type
+     */
+    415: Problem;
+    /**
+     * Locked
+     */
+    423: Problem;
+    /**
+     * Too Many Requests
+     */
+    429: Problem;
+    /**
+     * Internal Server Error
+     */
+    500: Problem;
+    /**
+     * Service Unavailable
+     */
+    503: Problem;
+    /**
+     * Insufficient Storage
+     */
+    507: Problem;
+};
+
+export type CreateFolderError = CreateFolderErrors[keyof CreateFolderErrors];
+
+export type CreateFolderResponses = {
+    /**
+     * Created
+     */
+    201: Resource;
+};
+
+export type CreateFolderResponse = CreateFolderResponses[keyof CreateFolderResponses];
 
 export type MeData = {
     body?: never;
@@ -1098,3 +2423,290 @@ export type GetWorkspaceResponses = {
 };
 
 export type GetWorkspaceResponse = GetWorkspaceResponses[keyof GetWorkspaceResponses];
+
+export type GetContentByPathData = {
+    body?: never;
+    headers?: {
+        /**
+         * Parts of the content, as RFC 9110 section 14 has it.
+         */
+        Range?: string;
+        'If-Range'?: string;
+        'If-Match'?: string;
+        'If-None-Match'?: string;
+        'If-Modified-Since'?: string;
+        'If-Unmodified-Since'?: string;
+    };
+    path: {
+        /**
+         * Or personal, for your own.
+         */
+        workspace: string;
+    };
+    query: {
+        /**
+         * Where the file is, from the topmost folder that this login opens.
+         */
+        path: string;
+    };
+    url: '/workspaces/{workspace}/content';
+};
+
+export type GetContentByPathErrors = {
+    /**
+     * Bad Request
+     */
+    400: Problem;
+    /**
+     * Unauthorized
+     */
+    401: Problem;
+    /**
+     * Forbidden
+     */
+    403: Problem;
+    /**
+     * Not Found
+     */
+    404: Problem;
+    /**
+     * Conflict
+     */
+    409: Problem;
+    /**
+     * Precondition Failed
+     */
+    412: Problem;
+    /**
+     * Requested Range Not Satisfiable
+     */
+    416: Problem;
+    /**
+     * Too Many Requests
+     */
+    429: Problem;
+    /**
+     * Internal Server Error
+     */
+    500: Problem;
+    /**
+     * Service Unavailable
+     */
+    503: Problem;
+};
+
+export type GetContentByPathError = GetContentByPathErrors[keyof GetContentByPathErrors];
+
+export type GetContentByPathResponses = {
+    /**
+     * All of it.
+     */
+    200: Blob | File;
+    /**
+     * The parts that were asked for.
+     */
+    206: Blob | File;
+};
+
+export type GetContentByPathResponse = GetContentByPathResponses[keyof GetContentByPathResponses];
+
+export type HeadContentByPathData = {
+    body?: never;
+    headers?: {
+        /**
+         * Parts of the content, as RFC 9110 section 14 has it.
+         */
+        Range?: string;
+        'If-Range'?: string;
+        'If-Match'?: string;
+        'If-None-Match'?: string;
+        'If-Modified-Since'?: string;
+        'If-Unmodified-Since'?: string;
+    };
+    path: {
+        /**
+         * Or personal, for your own.
+         */
+        workspace: string;
+    };
+    query: {
+        /**
+         * Where the file is, from the topmost folder that this login opens.
+         */
+        path: string;
+    };
+    url: '/workspaces/{workspace}/content';
+};
+
+export type HeadContentByPathErrors = {
+    /**
+     * Bad Request
+     */
+    400: Problem;
+    /**
+     * Unauthorized
+     */
+    401: Problem;
+    /**
+     * Forbidden
+     */
+    403: Problem;
+    /**
+     * Not Found
+     */
+    404: Problem;
+    /**
+     * Conflict
+     */
+    409: Problem;
+    /**
+     * Precondition Failed
+     */
+    412: Problem;
+    /**
+     * Requested Range Not Satisfiable
+     */
+    416: Problem;
+    /**
+     * Too Many Requests
+     */
+    429: Problem;
+    /**
+     * Internal Server Error
+     */
+    500: Problem;
+    /**
+     * Service Unavailable
+     */
+    503: Problem;
+};
+
+export type HeadContentByPathError = HeadContentByPathErrors[keyof HeadContentByPathErrors];
+
+export type HeadContentByPathResponses = {
+    /**
+     * All of it.
+     */
+    200: unknown;
+};
+
+export type PutContentByPathData = {
+    /**
+     * The content.
+     */
+    body?: Blob | File;
+    headers?: {
+        /**
+         * Change only what has this ETag.
+         */
+        'If-Match'?: string;
+        /**
+         * With *, replace nothing.
+         */
+        'If-None-Match'?: string;
+        'If-Unmodified-Since'?: string;
+        /**
+         * The sha-256 of the body (RFC 9530); a body that has another is not stored.
+         */
+        'Content-Digest'?: string;
+        /**
+         * The same.
+         */
+        'Repr-Digest'?: string;
+    };
+    path: {
+        /**
+         * Or personal, for your own.
+         */
+        workspace: string;
+    };
+    query: {
+        /**
+         * Where the file is, or is to be, from the topmost folder that this login opens.
+         */
+        path: string;
+        /**
+         * The modification time to give the file; now without it.
+         */
+        modified?: string;
+    };
+    url: '/workspaces/{workspace}/content';
+};
+
+export type PutContentByPathErrors = {
+    /**
+     * Bad Request
+     */
+    400: Problem;
+    /**
+     * Unauthorized
+     */
+    401: Problem;
+    /**
+     * Forbidden
+     */
+    403: Problem;
+    /**
+     * Not Found
+     */
+    404: Problem;
+    /**
+     * Request Timeout
+     */
+    408: Problem;
+    /**
+     * Conflict
+     */
+    409: Problem;
+    /**
+     * Length Required
+     */
+    411: Problem;
+    /**
+     * Precondition Failed
+     */
+    412: Problem;
+    /**
+     * Request Entity Too Large
+     */
+    413: Problem;
+    /**
+     * Unsupported Media Type
+     */
+    415: Problem;
+    /**
+     * Locked
+     */
+    423: Problem;
+    /**
+     * Too Many Requests
+     */
+    429: Problem;
+    /**
+     * Internal Server Error
+     */
+    500: Problem;
+    /**
+     * Service Unavailable
+     */
+    503: Problem;
+    /**
+     * Insufficient Storage
+     */
+    507: Problem;
+};
+
+export type PutContentByPathError = PutContentByPathErrors[keyof PutContentByPathErrors];
+
+export type PutContentByPathResponses = {
+    /**
+     * OK
+     */
+    200: Resource;
+    /**
+     * Created
+     */
+    201: Resource;
+};
+
+export type PutContentByPathResponse = PutContentByPathResponses[keyof PutContentByPathResponses];

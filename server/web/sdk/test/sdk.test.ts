@@ -54,3 +54,44 @@ test("a failure is a problem", async () => {
   assert.equal(problem?.code, "login.required");
   assert.equal(problem.status, response.status);
 });
+
+/** Locks a resource by WebDAV, as an editor does, and gives the token. */
+async function lockByWebDAV(path: string): Promise<string> {
+  const response = await fetch(new URL("/dav" + path, baseUrl), {
+    method: "LOCK",
+    headers: { Authorization: "Basic " + btoa(`${user}:${password}`), "Content-Type": "application/xml" },
+    body: '<D:lockinfo xmlns:D="DAV:"><D:lockscope><D:exclusive/></D:lockscope><D:locktype><D:write/></D:locktype></D:lockinfo>',
+  });
+  assert.equal(response.status, 200, await response.text());
+  return response.headers.get("Lock-Token") ?? "";
+}
+
+test("files, and a lock that is in the way", async () => {
+  const client = await program("files");
+  const workspace = await api.getWorkspace({ client, path: { workspace: "personal" } });
+  assert.ok(workspace.data);
+  const created = await api.createFile({
+    client, path: { id: workspace.data.root }, query: { name: "plan ä.txt" }, body: new Blob(["first"]),
+  });
+  assert.equal(created.error, undefined);
+  const file = created.data;
+  assert.ok(file);
+  assert.deepEqual([file.kind, file.path, file.size, file.lock_state.state], ["file", "/plan ä.txt", 5, "unlocked"]);
+
+  const taken = await api.createFile({ client, path: { id: workspace.data.root }, query: { name: file.name }, body: new Blob([]) });
+  assert.equal(taken.error?.code, "name.taken");
+  const stale = await api.putFileContent({ client, path: { id: file.id }, headers: { "If-Match": '"other"' }, body: new Blob(["x"]) });
+  assert.equal(stale.error?.code, "precondition.failed");
+
+  const token = await lockByWebDAV("/plan%20%C3%A4.txt");
+  const { data, error, response } = await api.putFileContent({ client, path: { id: file.id }, body: new Blob(["second"]) });
+  assert.equal(response.status, 423);
+  assert.equal(data, undefined);
+  assert.equal(error?.code, "resource.locked");
+  const [lock] = error?.locks ?? [];
+  assert.deepEqual([lock?.origin, lock?.mode, lock?.root.id, lock?.root.path], ["webdav", "exclusive", file.id, file.path]);
+  assert.ok(!JSON.stringify(error).includes(token.replace(/[<>]/g, "")), "the problem tells the token");
+
+  const content = await api.getFileContent({ client, path: { id: file.id }, headers: { Range: "bytes=1-3" }, parseAs: "text" });
+  assert.deepEqual([content.response.status, content.data], [206, "irs"]);
+});
