@@ -118,11 +118,18 @@
 // a snapshot; the transaction compares with what is there, and when that differs
 // everything starts again from a fresh snapshot.
 //
+// Two do without the door: EndLock ends a lock by its number for whoever holds it,
+// and SetLock changes what its holder may change of a product lock.
+//
 // Locks are found by id: those covering a resource by its ancestors' ids, those
 // below a folder by one range of id paths. Neither depends on how many locks
 // the workspace has, nor on names.
 //
 // # What is shown of locks
+//
+// Locks, LocksCovering and DescribeLocks read the lock table itself. They tell where
+// the root of a lock is now, by its id; the path that a lock keeps is how it was
+// called when it was locked, by which a list may be sorted.
 //
 // LockState, LockStates and the States of a Walk come from a projection of all
 // active locks of a workspace, kept under its generation in a cache (see package

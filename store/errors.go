@@ -60,6 +60,8 @@ var (
 	ErrChecksum = errors.New("store: content does not match its checksum")
 	// ErrBadLock: no lock can be as it was asked for.
 	ErrBadLock = errors.New("store: bad lock")
+	// ErrLockTooLong: the lock would end later than allowed.
+	ErrLockTooLong = errors.New("store: lock would last too long")
 	// ErrNoSuchLock: no active lock of this token covers the path, or none of
 	// this origin is rooted there.
 	ErrNoSuchLock = errors.New("store: no such lock here")

@@ -29,6 +29,8 @@ type LockSpec struct {
 	// Until is the end itself and wins over Timeout when it is set. The lock is
 	// active up to it and at it.
 	Until time.Time
+	// Longest is how long from now a lock may last that has an end; 0 is for ever.
+	Longest time.Duration
 	// MustExist: nothing may be created for the lock (ErrNotFound instead), as
 	// when the URL ends in a slash. Only WebDAV creates.
 	MustExist bool
@@ -59,15 +61,18 @@ func (spec LockSpec) check() error {
 }
 
 // end is when a lock granted now ends, zero when it does not.
-func (spec LockSpec) end(now time.Time) (time.Time, error) {
-	until := spec.Until.UTC().Truncate(time.Microsecond)
-	switch {
-	case spec.Until.IsZero():
-		return after(now, spec.Timeout), nil
-	case until.Before(now):
-		return until, fmt.Errorf("%w: it would end in the past", ErrBadLock)
+func (spec LockSpec) end(now time.Time) (until time.Time, err error) {
+	if until = spec.Until.UTC().Truncate(time.Microsecond); spec.Until.IsZero() {
+		until = after(now, spec.Timeout)
 	}
-	return until, nil
+	switch {
+	case until.IsZero():
+	case until.Before(now):
+		err = fmt.Errorf("%w: it would end in the past", ErrBadLock)
+	case spec.Longest != 0 && until.After(now.Add(spec.Longest)):
+		err = ErrLockTooLong
+	}
+	return until, err
 }
 
 // after is the end of a lock that a timeout gives, zero for none.
@@ -97,8 +102,8 @@ const lockAttempts = 8
 // for a WebDAV lock: its object is staged outside the transaction, and file and
 // lock are committed together or not at all (RFC 4918 section 9.10.4).
 //
-// Errors: ErrBadLock, ErrBadName, ErrTooDeep, ErrNoParent, ErrNotFound (nothing
-// there, and nothing may be created), ErrForbidden, ErrLockQuota,
+// Errors: ErrBadLock, ErrLockTooLong, ErrBadName, ErrTooDeep, ErrNoParent,
+// ErrNotFound (nothing there, and nothing may be created), ErrForbidden, ErrLockQuota,
 // *lockns.ConflictError when another lock excludes this one,
 // *lockns.LockedError when a lock forbids creating the file, and the claim's.
 func (s *Store) Lock(ctx context.Context, target Target, spec LockSpec, c Claim) (out Locked, err error) {

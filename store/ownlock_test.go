@@ -125,6 +125,7 @@ func TestEndLock(t *testing.T) {
 	for _, path := range []string{"/d/webdav", "/d/product", "/d/wopi"} {
 		f.put(path, "x")
 	}
+	f.mkdir("/other")
 	held := wopiSpec("v")
 	held.Holder = f.user.ID
 	wopi, err := f.Lock(t.Context(), f.at("/d/wopi"), held, f.me())
@@ -143,7 +144,7 @@ func TestEndLock(t *testing.T) {
 			}{
 				"another's":                  {nil, store.Holder(bob.ID)},
 				"nobody's":                   {nil, store.Holder(0)},
-				"outside what is meant":      {within("/d/x"), f.me()},
+				"outside what is meant":      {within("/other"), f.me()},
 				"of another workspace":       {new(at(bob, "/")), f.me()},
 				"below what is not its root": {within("/none"), f.me()},
 			} {

@@ -90,6 +90,8 @@ var registrations = []func(*API){
 	(*API).registerUploads,
 	(*API).registerTree,
 	(*API).registerVersions,
+	(*API).registerLocks,
+	(*API).registerAdminLocks,
 }
 
 // ServeHTTP implements http.Handler.

@@ -70,6 +70,16 @@
 // granted or refused as it says, and testdata/access.txt has a line for every
 // operation that says who gets what.
 //
+// # Locks
+//
+// The API sets product locks, which their holder opens by being who they are. It
+// shows locks of every origin: who holds what, rooted where, until when. What opens
+// a lock is shown to an administrator alone, by an operation of its own that the
+// audit log notes. A change that comes through the API carries no token, so that
+// any lock of WebDAV or an editor that covers what it touches refuses it, its
+// holder's own too; whoever holds one ends it by its number when the program that
+// took it is gone.
+//
 // # Failures
 //
 // All are problem documents (RFC 9457) with a code that programs can rely on. One

@@ -109,6 +109,7 @@ var refusals = []struct {
 	{store.ErrBodySize, 400, "content.size", "the body is not as long as announced", false, false},
 	{store.ErrChecksum, 400, "content.checksum", "the content does not match its checksum", false, false},
 	{store.ErrBadLock, 400, "lock.invalid", "no lock can be like that", false, false},
+	{store.ErrLockTooLong, 400, "lock.too_long", "a lock that has an end must end sooner", false, false},
 	{store.ErrNoSuchLock, 404, "lock.not_found", "there is no such lock here", false, false},
 	{store.ErrNotHolder, 403, "lock.not_holder", "the lock is another user's", false, false},
 	{store.ErrForeignLock, 423, "resource.locked", "a lock inside belongs to its workspace", false, false},

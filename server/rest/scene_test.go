@@ -158,6 +158,15 @@ func init() { // which refers to itself
 			must(s.t, err)
 			return all[0].ID
 		},
+		"locked": func(s *stage) any { // the file, with the lock
+			s.value("lock")
+			return s.value("file")
+		},
+		"locked_folder": func(s *stage) any {
+			folder := s.value("folder")
+			s.owner.lock(s.in("/in/folder"), store.LockSpec{Origin: lockns.Product})
+			return folder
+		},
 		"lock": func(s *stage) any {
 			s.value("file")
 			l, err := s.Lock(s.t.Context(), s.in("/in/file"), store.LockSpec{
