@@ -278,6 +278,11 @@ func checkOperation(t *testing.T, d *document, op *operation) {
 		}
 	}
 	parameters, _ := op.spec["parameters"].([]any)
+	for _, name := range placeholder.FindAllString(op.path, -1) {
+		if !slices.ContainsFunc(parameters, func(p any) bool { return p.(object)["in"] == "path" && "{"+p.(object)["name"].(string)+"}" == name }) {
+			t.Errorf("parameter %s of the path is not declared", name)
+		}
+	}
 	for _, p := range parameters {
 		p := p.(object)
 		if s, _ := p["schema"].(object); p["in"] != "header" && s["type"] == "string" && s["maxLength"] == nil && s["enum"] == nil && s["format"] == nil {

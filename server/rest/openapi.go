@@ -74,6 +74,11 @@ func complete(_ *huma.OpenAPI, op *huma.Operation) {
 	if op.RequestBody != nil {
 		also = append(also, http.StatusRequestTimeout, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
 	}
+	for _, p := range op.Parameters {
+		if p.In == "query" && p.Required && p.Schema.Type == huma.TypeString && p.Schema.MinLength == nil {
+			p.Schema.MinLength = new(1) // an empty one is as none to huma
+		}
+	}
 	like := op.Responses[strconv.Itoa(http.StatusBadRequest)]
 	for _, status := range also {
 		r := *like
