@@ -34,6 +34,8 @@ func jobs(st *store.Store, objects blob.Store, cfg *Config) []job {
 		{name: "collect garbage", every: 5 * time.Minute, first: true, round: st.CollectGarbage},
 		{name: "prune uploads", every: time.Hour, first: true, round: st.PruneUploads},
 		{name: "remove orphans", every: 6 * time.Hour, round: st.RemoveOrphans},
+		{name: "audit locks", every: time.Minute, first: true, round: st.AuditLocks},
+		{name: "prune lock events", every: 10 * time.Minute, round: st.PruneLockEvents},
 		{name: "prune changes", every: time.Hour, round: st.PruneChanges},
 		{name: "prune sessions", every: time.Hour, first: true, round: st.PruneSessions},
 	}

@@ -56,27 +56,13 @@ func (t *tx) audit(actor Actor, event string, ws lockns.Workspace, subject, deta
 	return err
 }
 
-// auditResource notes a change of a file or folder. The actor is whom the claim
-// proved, the subject the path below the workspace root.
+// auditResource notes a change of a file or folder. The actor is who causes it,
+// the subject the path below the workspace root.
 func (t *tx) auditResource(event string, ws lockns.Workspace, id lockns.Root, path, detail string) error {
-	by, err := t.actor()
-	if err != nil {
-		return err
-	}
-	_, err = t.exec(`INSERT INTO audit_log (at, actor_id, actor, event, workspace_type, workspace_id, subject, detail, resource_kind, resource_id)
+	_, err := t.exec(`INSERT INTO audit_log (at, actor_id, actor, event, workspace_type, workspace_id, subject, detail, resource_kind, resource_id)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		micros(t.now), null(by.ID), by.Name, event, null(string(ws.Kind)), null(ws.ID), path, detail, string(id.Kind), id.ID)
+		micros(t.now), null(t.by.ID), t.by.Name, event, null(string(ws.Kind)), null(ws.ID), path, detail, string(id.Kind), id.ID)
 	return err
-}
-
-// actor is whom the claim proved; the zero Actor without one.
-func (t *tx) actor() (by Actor, err error) {
-	if t.who == 0 {
-		return by, nil
-	}
-	by.ID = t.who
-	_, err = t.row(`SELECT name FROM users WHERE id = ?`, []any{t.who}, &by.Name)
-	return by, err
 }
 
 // auditEnded notes how many locks ended without their holder's doing, and why.
@@ -136,6 +122,11 @@ func (s *Store) PruneAudit(ctx context.Context) (rows int, err error) {
 
 // Audit lists entries of the audit log, newest first.
 func (s *Store) Audit(ctx context.Context, f AuditFilter) (all []AuditEntry, err error) {
+	for more := 1; more > 0; {
+		if more, err = s.AuditLocks(ctx); err != nil {
+			return nil, err
+		}
+	}
 	query, args := f.query()
 	err = s.snapshot(ctx, func(t *tx) error {
 		return t.rows(query, args, func(scan func(...any) error) error {

@@ -142,9 +142,12 @@ func (t *tx) clear(dst *spot, src *Node) ([]lockns.Lock, error) {
 	for _, l := range all {
 		if l.Place.Root == dst.node.Place.Root {
 			kept = append(kept, l)
+			if err := t.liftLock(dst.space, l); err != nil {
+				return nil, err
+			}
 		}
 	}
-	if err := t.dropUnder(dst.space, dst.node.Place); err != nil {
+	if err := t.dropUnder(dst.space, dst.node.Place, endOverwrite); err != nil {
 		return nil, err
 	}
 	if err := t.changedNode(dst.space, dst.node); err != nil {

@@ -125,6 +125,14 @@
 // below a folder by one range of id paths. Neither depends on how many locks
 // the workspace has, nor on names.
 //
+// What happens to a lock is noted in lock_events, in the transaction that makes it
+// happen, with who did it: that it is created, refreshed, moved, released, ended by
+// something else, expired. That table has no index but its ids, so that a LOCK and
+// an UNLOCK cost little more for it; AuditLocks copies it to the audit log, which has
+// four, many rows at a time, and so does Audit before it reads. Refreshes are not
+// copied: they would bury the rest. With a workspace its locks are noted as one
+// number.
+//
 // # What is shown of locks
 //
 // Locks, LocksCovering and DescribeLocks read the lock table itself. They tell where

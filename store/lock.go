@@ -269,7 +269,7 @@ func (t *tx) admitBeside(sp *space, l lockns.Lock) error {
 // dropExpired deletes the expired rows rooted where a new lock goes.
 func (t *tx) dropExpired(sp *spot) error {
 	where, args := rootedOn(sp.node.Place.Root)
-	_, err := t.dropLocks(sp.space, where+` AND timeout_at < ?`, append(args, micros(t.now))...)
+	_, err := t.dropLocks(sp.space, endExpired, where+` AND timeout_at < ?`, append(args, micros(t.now))...)
 	return err
 }
 

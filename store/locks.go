@@ -177,10 +177,16 @@ func (t *tx) bearing(sp *space, touches []lockns.Touch) ([]lockns.Lock, error) {
 }
 
 // The writers of lock rows follow. Each marks the projection as changed, so
-// that no caller can forget the generation.
+// that no caller can forget the generation, and notes what happens to the lock
+// (see lockevents.go).
 
-// addLock inserts a lock row; l.ID 0 takes a new id.
+// addLock inserts a lock row; l.ID 0 takes a new id, another puts down a lock that
+// was lifted.
 func (t *tx) addLock(sp *space, l lockns.Lock) (lockns.Lock, error) {
+	event := lockCreated
+	if l.ID != 0 {
+		event = lockMoved
+	}
 	var folder, file any
 	switch l.Place.Root.Kind {
 	case lockns.FolderRoot:
@@ -198,46 +204,59 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 	}
 	l.ID = id
 	sp.relocks = true
-	return l, nil
+	return l, t.noteLock(sp, event, l)
 }
 
-// dropLocks deletes the lock rows that a condition selects, expired ones too.
-func (t *tx) dropLocks(sp *space, where string, args ...any) (int64, error) {
-	n, err := t.exec(`DELETE FROM resource_locks WHERE namespace_id = ? AND `+where, append([]any{sp.id}, args...)...)
-	if n > 0 {
-		sp.relocks = true
+// liftLock deletes the row of a lock that addLock puts down elsewhere in the same
+// transaction.
+func (t *tx) liftLock(sp *space, l lockns.Lock) error {
+	_, err := t.exec(`DELETE FROM resource_locks WHERE id = ?`, l.ID)
+	sp.relocks = true
+	return err
+}
+
+// dropLocks deletes the lock rows of a workspace that a condition selects, expired
+// ones too.
+func (t *tx) dropLocks(sp *space, e lockEnding, where string, args ...any) (int64, error) {
+	return t.dropLockRows(sp, e, `namespace_id = ? AND `+where, append([]any{sp.id}, args...)...)
+}
+
+// dropLockRows is dropLocks for a condition that sees to the workspace itself.
+func (t *tx) dropLockRows(sp *space, e lockEnding, where string, args ...any) (int64, error) {
+	n, err := t.noteEndings(sp, e, where, args)
+	if err != nil || n == 0 {
+		return 0, err
 	}
-	return n, err
+	sp.relocks = true
+	return t.exec(`DELETE FROM resource_locks WHERE `+where, args...)
 }
 
 // sweepLocks deletes up to limit expired locks. The condition is on ids alone:
-// with the workspace's beside it SQLite would read all its locks.
+// with the workspace's beside it SQLite would read all its locks. It is ordered, so
+// that it selects the same locks each time.
 func (t *tx) sweepLocks(sp *space, limit int) (int64, error) {
-	n, err := t.exec(`DELETE FROM resource_locks WHERE id IN
-(SELECT id FROM resource_locks WHERE namespace_id = ? AND timeout_at < ? LIMIT ?)`, sp.id, micros(t.now), limit)
-	if n > 0 {
-		sp.relocks = true
-	}
-	return n, err
+	return t.dropLockRows(sp, endExpired, `id IN
+(SELECT id FROM resource_locks WHERE namespace_id = ? AND timeout_at < ? ORDER BY timeout_at, id LIMIT ?)`, sp.id, micros(t.now), limit)
 }
 
 // dropUnder deletes the locks at or below a place, of all origins.
-func (t *tx) dropUnder(sp *space, p lockns.Place) error {
+func (t *tx) dropUnder(sp *space, p lockns.Place, e lockEnding) error {
 	if p.IsFolder() {
-		_, err := t.dropLocks(sp, `ancestry >= ? AND ancestry < ?`, p.Ancestry, rangeEnd(p.Ancestry))
+		_, err := t.dropLocks(sp, e, `ancestry >= ? AND ancestry < ?`, p.Ancestry, rangeEnd(p.Ancestry))
 		return err
 	}
-	_, err := t.dropLocks(sp, `root_kind = 'file' AND root_file_id = ?`, p.Root.ID)
+	_, err := t.dropLocks(sp, e, `root_kind = 'file' AND root_file_id = ?`, p.Root.ID)
 	return err
 }
 
 // extendLock gives a lock a new end.
 func (t *tx) extendLock(sp *space, l lockns.Lock) error {
 	n, err := t.exec(`UPDATE resource_locks SET timeout_at = ?1 WHERE id = ?2 AND timeout_at IS NOT ?1`, nullMicros(l.ExpiresAt), l.ID)
-	if n > 0 {
-		sp.relocks = true
+	if err != nil || n == 0 {
+		return err
 	}
-	return err
+	sp.relocks = true
+	return t.noteLock(sp, lockRefreshed, l)
 }
 
 // changeLock writes the depth, the note and the end of a lock. A note alone is in
@@ -245,10 +264,20 @@ func (t *tx) extendLock(sp *space, l lockns.Lock) error {
 func (t *tx) changeLock(sp *space, old, l lockns.Lock) error {
 	_, err := t.exec(`UPDATE resource_locks SET depth = ?, owner_info = ?, timeout_at = ? WHERE id = ?`,
 		string(l.Depth), null(l.Owner), nullMicros(l.ExpiresAt), l.ID)
-	if l.Depth != old.Depth || !l.ExpiresAt.Equal(old.ExpiresAt) {
+	if err != nil {
+		return err
+	}
+	later := !l.ExpiresAt.Equal(old.ExpiresAt)
+	if l.Depth != old.Depth || later {
 		sp.relocks = true
 	}
-	return err
+	switch {
+	case l.Depth != old.Depth || l.Owner != old.Owner:
+		return t.noteLock(sp, lockChanged, l)
+	case later:
+		return t.noteLock(sp, lockRefreshed, l)
+	}
+	return nil
 }
 
 // rooted are the active locks rooted on a resource of a workspace, by id.

@@ -199,7 +199,12 @@ func (t *tx) takeLocks(src *spot) ([]lockns.Lock, error) {
 			carried = append(carried, l)
 		}
 	}
-	return carried, t.dropUnder(src.space, src.node.Place)
+	for _, l := range carried {
+		if err := t.liftLock(src.space, l); err != nil {
+			return nil, err
+		}
+	}
+	return carried, t.dropUnder(src.space, src.node.Place, endMovedAway)
 }
 
 // arriving are the carried locks as they will be at the destination. They must

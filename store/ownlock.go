@@ -102,7 +102,7 @@ func (s *Store) EndLock(ctx context.Context, id int64, within *Target, c Claim) 
 		if err := t.at(Authorized); err != nil {
 			return err
 		}
-		if _, err := t.dropLocks(sp, `id = ?`, id); err != nil {
+		if _, err := t.dropLocks(sp, endReleased, `id = ?`, id); err != nil {
 			return err
 		}
 		l = found

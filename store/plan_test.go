@@ -92,7 +92,7 @@ func everything(t *testing.T, f *fixture) {
 	must(t, err)
 	must(t, f.RemoveUser(ctx, "bob", store.Actor{}))
 	f.advance(40 * 24 * time.Hour)
-	for _, run := range []func(context.Context) (int, error){f.ExpireLocks, f.Purge, f.PruneVersions, f.PruneUploads, f.PruneChanges, f.PruneSessions, f.PruneAudit, f.Purge, f.CollectGarbage, f.RemoveOrphans} {
+	for _, run := range []func(context.Context) (int, error){f.ExpireLocks, f.Purge, f.PruneVersions, f.PruneUploads, f.PruneChanges, f.PruneSessions, f.AuditLocks, f.PruneLockEvents, f.PruneAudit, f.Purge, f.CollectGarbage, f.RemoveOrphans} {
 		for n := 1; n > 0; {
 			n, err = run(ctx)
 			must(t, err)

@@ -60,7 +60,7 @@ func (s *Store) Unlock(ctx context.Context, target Target, which Which, c Claim)
 		if err != nil {
 			return err
 		}
-		if _, err := t.dropLocks(sp.space, `id = ?`, l.ID); err != nil {
+		if _, err := t.dropLocks(sp.space, endReleased, `id = ?`, l.ID); err != nil {
 			return err
 		}
 		return t.at(Written)
@@ -83,7 +83,7 @@ func (s *Store) Relock(ctx context.Context, target Target, which Which, spec Loc
 		if l.Origin != spec.Origin {
 			return fmt.Errorf("%w: a %s lock cannot become a %s lock", ErrBadLock, l.Origin, spec.Origin)
 		}
-		if _, err := t.dropLocks(sp.space, `id = ?`, l.ID); err != nil {
+		if _, err := t.dropLocks(sp.space, endReplaced, `id = ?`, l.ID); err != nil {
 			return err
 		}
 		out = Locked{Node: *sp.node}
@@ -216,10 +216,8 @@ func anyLock(*tx, lockns.Lock) error { return nil }
 // faster than it can be followed.
 func (s *Store) ForceUnlock(ctx context.Context, id int64, by Actor) (l lockns.Lock, err error) {
 	err = s.withLock(ctx, id, anyLock, func(t *tx, sp *space, found lockns.Lock) error {
-		if _, err := t.dropLocks(sp, `id = ?`, id); err != nil {
-			return err
-		}
-		if err := t.audit(by, "lock.force_released", sp.ws, found.Path, describe(found)); err != nil {
+		t.by = by
+		if _, err := t.dropLocks(sp, endForced, `id = ?`, id); err != nil {
 			return err
 		}
 		l = found
@@ -231,17 +229,11 @@ func (s *Store) ForceUnlock(ctx context.Context, id int64, by Actor) (l lockns.L
 	return l, nil
 }
 
-// describe is a lock as the audit log has it: nothing that opens it, and
-// nothing that a client said.
-func describe(l lockns.Lock) string {
-	return fmt.Sprintf("lock %d: %s %s %s, holder %d", l.ID, l.Origin, l.Mode, l.Depth, l.Holder)
-}
-
 // ExpireLocks deletes up to 500 expired locks of one workspace that has some and
 // says how many rows went; 0 means there are none anywhere. Expired locks do not
 // count from the moment they expire; this only gives their rows back.
 func (s *Store) ExpireLocks(ctx context.Context) (locks int, err error) {
-	return s.expireSome(ctx, func(*tx, *space, int) error { return nil })
+	return s.expireSome(ctx, Actor{}, func(*tx, *space, int) error { return nil })
 }
 
 // CleanExpired deletes the rows of all expired locks, one workspace after
@@ -249,7 +241,7 @@ func (s *Store) ExpireLocks(ctx context.Context) (locks int, err error) {
 // the way. Each transaction leaves an audit entry with the rows it deleted.
 func (s *Store) CleanExpired(ctx context.Context, by Actor) (removed int, err error) {
 	for {
-		n, err := s.expireSome(ctx, func(t *tx, sp *space, n int) error {
+		n, err := s.expireSome(ctx, by, func(t *tx, sp *space, n int) error {
 			return t.audit(by, "lock.expired_cleaned", sp.ws, "", fmt.Sprint(n))
 		})
 		removed += n
@@ -261,8 +253,9 @@ func (s *Store) CleanExpired(ctx context.Context, by Actor) (removed int, err er
 
 // expireSome is one round of the cleanup. record is called with the rows that
 // went, in their transaction.
-func (s *Store) expireSome(ctx context.Context, record func(t *tx, sp *space, n int) error) (locks int, err error) {
+func (s *Store) expireSome(ctx context.Context, by Actor, record func(t *tx, sp *space, n int) error) (locks int, err error) {
 	err = s.inItsWorkspace(ctx, (*tx).someExpired, func(t *tx, sp *space) error {
+		t.by = by
 		n, err := t.sweepLocks(sp, chunkRows)
 		if err != nil {
 			return err

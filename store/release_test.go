@@ -376,7 +376,7 @@ func TestLifecycleFailpoints(t *testing.T) {
 	t.Run("what cannot be audited does not happen", func(t *testing.T) {
 		f := newFixture(t)
 		l := f.lock("/f", lockns.Resource).Lock
-		f.sql(`CREATE TRIGGER full BEFORE INSERT ON audit_log BEGIN SELECT RAISE(ABORT, 'no audit'); END`)
+		f.sql(`CREATE TRIGGER full BEFORE INSERT ON lock_events BEGIN SELECT RAISE(ABORT, 'no audit'); END`)
 		before := f.lockState()
 		if _, err := f.ForceUnlock(t.Context(), l.ID, admin); err == nil {
 			t.Error("done without its audit entry")
@@ -416,7 +416,7 @@ func (f *fixture) lockState() string {
 	var b strings.Builder
 	rows, err := f.database().Query(`SELECT id || ' ' || token || ' ' || ancestry || ' ' || coalesce(timeout_at, '-') FROM resource_locks
 UNION ALL SELECT workspace_type || workspace_id || ' ' || generation FROM resource_lock_namespaces
-UNION ALL SELECT event FROM audit_log WHERE event LIKE 'lock%'`)
+UNION ALL SELECT event FROM lock_events UNION ALL SELECT event FROM audit_log WHERE event LIKE 'lock%'`)
 	must(f.t, err)
 	defer rows.Close()
 	for rows.Next() {

@@ -25,7 +25,7 @@ func (s *Store) Remove(ctx context.Context, target Target, c Claim) error {
 		if _, err := t.permit(c, sp.membership(), sp.deep()); err != nil {
 			return err
 		}
-		if err := t.dropUnder(sp.space, sp.node.Place); err != nil {
+		if err := t.dropUnder(sp.space, sp.node.Place, endRemoved); err != nil {
 			return err
 		}
 		if err := t.discard(sp); err != nil {

@@ -366,16 +366,19 @@ func (t *tx) role(team, user int64) (r Role, err error) {
 // was disabled or removed, whose app password was removed or has expired, or who
 // is no member who may write. All that comes about while requests are under way,
 // so it is asked here; who is let at a personal workspace its door decides, by
-// whose it is. User 0 is the server itself.
+// whose it is. User 0 is the server itself. From here on the user is who causes
+// what the audit log notes.
 func (t *tx) mayWrite(sp *space, cred lockns.Credentials) error {
 	if cred.User != 0 {
-		active, err := t.row(`SELECT 1 FROM users WHERE id = ? AND disabled = 0`, []any{cred.User}, new(int))
+		by := Actor{ID: cred.User}
+		active, err := t.row(`SELECT name FROM users WHERE id = ? AND disabled = 0`, []any{cred.User}, &by.Name)
 		if err == nil && !active {
 			err = ErrForbidden
 		}
 		if err != nil {
 			return err
 		}
+		t.by = by
 	}
 	if err := t.accountWrites(cred); err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"holdfast/lockns"
 	"holdfast/store"
@@ -135,6 +136,7 @@ func TestRemoveTeam(t *testing.T) {
 	f.account("laptop", store.NewAccount{})
 	before := f.generationOf(other.Workspace())
 
+	f.advance(time.Second)
 	must(t, f.RemoveTeam(t.Context(), "oPS", boss))
 	wantEqual(t, "workspaces", f.rows("resource_lock_namespaces"), 3)
 	wantSlice(t, "locks left", tokensOf(f.entry(inTeam(other, "/g")).Locks), []string{kept.Token})

@@ -90,13 +90,9 @@ func (t *tx) toTrash(sp *spot) (id int64, err error) {
 	if err := t.hang(n.Place.Root, sp.id, holder, n.Name); err != nil {
 		return 0, err
 	}
-	by, err := t.actor()
-	if err != nil {
-		return 0, err
-	}
 	return t.insert(`INSERT INTO trash (namespace_id, folder_id, is_folder, resource_id, size, from_ancestry, from_path, removed_by, removed_at)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		sp.id, holder, n.IsFolder(), n.Place.Root.ID, n.Size, sp.parent.Ancestry, sp.spelled(), by.Name, micros(t.now))
+		sp.id, holder, n.IsFolder(), n.Place.Root.ID, n.Size, sp.parent.Ancestry, sp.spelled(), t.by.Name, micros(t.now))
 }
 
 const selectTrash = `SELECT t.id, t.folder_id, t.namespace_id, t.is_folder, t.resource_id, t.size, t.from_ancestry, t.from_path, t.removed_by, t.removed_at, w.detached_at

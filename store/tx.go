@@ -23,8 +23,8 @@ type tx struct {
 	now    time.Time // the one reading of the clock
 	err    error
 	spaces map[lockns.Workspace]*space
-	who    int64 // whom the claim proved, see prove
 	writes bool
+	by     Actor    // who causes the change, for the audit log; of a claim mayWrite knows it
 	after  []func() // run once the commit is known, in order
 }
 

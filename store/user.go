@@ -280,13 +280,11 @@ JOIN resource_lock_namespaces n ON n.id = l.namespace_id WHERE l.holder_user_id 
 // dropHeldIn ends the locks that a user holds in one workspace. The condition is
 // on the holder first: by the workspace SQLite would read all its locks.
 func (t *tx) dropHeldIn(sp *space, by Actor, u User, why string) error {
-	n, err := t.exec(`DELETE FROM resource_locks WHERE id IN
+	t.by = by
+	n, err := t.dropLockRows(sp, lockEnding{lockEnded, why}, `id IN
 (SELECT id FROM resource_locks WHERE holder_user_id = ? AND +namespace_id = ?)`, u.ID, sp.id)
 	if err != nil {
 		return err
-	}
-	if n > 0 {
-		sp.relocks = true
 	}
 	return t.auditEnded(by, sp.ws, u.Name, n, why)
 }
@@ -323,7 +321,8 @@ func (t *tx) removeWorkspace(ws lockns.Workspace, by Actor, owner string) error 
 	if err != nil {
 		return err
 	}
-	n, err := t.dropLocks(sp, `true`)
+	// Not one by one: nobody is left to whom that would say more.
+	n, err := t.exec(`DELETE FROM resource_locks WHERE namespace_id = ? AND true`, sp.id)
 	if err != nil {
 		return err
 	}

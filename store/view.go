@@ -91,7 +91,6 @@ func (t *tx) prove(c Claim) (lockns.Credentials, error) {
 	if err == nil {
 		err = t.err
 	}
-	t.who = cred.User
 	return cred, err
 }
 

@@ -140,7 +140,22 @@ CREATE INDEX garbage_dropped ON garbage (dropped_at);
 CREATE TABLE instance (
     id   INTEGER PRIMARY KEY CHECK (id = 1),
     uuid TEXT NOT NULL
-, digest INTEGER NOT NULL DEFAULT 0 CHECK (digest IN (0, 1))) STRICT;
+, digest INTEGER NOT NULL DEFAULT 0 CHECK (digest IN (0, 1)), lock_events_audited INTEGER NOT NULL DEFAULT 0) STRICT;
+
+CREATE TABLE lock_events (
+    id             INTEGER PRIMARY KEY AUTOINCREMENT,
+    at             INTEGER NOT NULL,
+    actor_id       INTEGER NULL,
+    actor          TEXT NOT NULL,
+    event          TEXT NOT NULL,
+    workspace_type TEXT NOT NULL,
+    workspace_id   INTEGER NOT NULL,
+    subject        TEXT NOT NULL,
+    detail         TEXT NOT NULL,
+    resource_kind  TEXT NOT NULL,
+    resource_id    INTEGER NULL,
+    lock_id        INTEGER NOT NULL
+) STRICT;
 
 CREATE TABLE named_locks (
     id         INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -40,6 +40,26 @@ ALTER TABLE audit_log ADD COLUMN resource_kind TEXT NULL;
 ALTER TABLE audit_log ADD COLUMN resource_id INTEGER NULL;
 ALTER TABLE audit_log ADD COLUMN lock_id INTEGER NULL;
 
+-- What happened to locks, in the order of the ids, for those who follow them. It
+-- has no index, so that locking stays cheap; the audit log, which has, gets the
+-- same rows but the refreshes, many at once. instance knows the last that it has.
+CREATE TABLE lock_events (
+    id             INTEGER PRIMARY KEY AUTOINCREMENT,
+    at             INTEGER NOT NULL,
+    actor_id       INTEGER NULL,
+    actor          TEXT NOT NULL,
+    event          TEXT NOT NULL,
+    workspace_type TEXT NOT NULL,
+    workspace_id   INTEGER NOT NULL,
+    subject        TEXT NOT NULL,
+    detail         TEXT NOT NULL,
+    resource_kind  TEXT NOT NULL,
+    resource_id    INTEGER NULL,
+    lock_id        INTEGER NOT NULL
+) STRICT;
+
+ALTER TABLE instance ADD COLUMN lock_events_audited INTEGER NOT NULL DEFAULT 0;
+
 -- Listings in other orders than by name, and lists of locks in other orders than
 -- by id.
 CREATE INDEX files_size ON files (folder_id, size, id);
