@@ -269,6 +269,7 @@ func (t *tx) changed(sp *space, folder int64, name string, isFolder bool) error 
 	if folder == 0 {
 		return nil
 	}
+	t.tells = true
 	_, err := t.exec(`DELETE FROM changes WHERE folder_id = ? AND name = ? AND is_folder = ?`, folder, name, isFolder)
 	if err != nil {
 		return err

@@ -93,6 +93,14 @@
 // happens below a member is no change of it, and locks are none. PruneChanges
 // forgets what is older than 30 days; a folder remembers what it no longer knows.
 //
+// # Events
+//
+// Events tells what happened in workspaces since a position, to those who follow
+// them: by two logs that are written in the transactions of the changes, in the order
+// of their ids, the members of folders as above and lock_events. With one writer ids
+// become visible in their order (see EventPosition). Neither log forgets what somebody
+// can still ask for, see Remembers.
+//
 // # Users and teams
 //
 // A workspace is a user's or a team's and begins and ends with it. Whose personal

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"holdfast/lockns"
 )
@@ -45,6 +44,7 @@ const (
 
 // noteLock notes what happened to a lock, in the transaction that makes it happen.
 func (t *tx) noteLock(sp *space, event string, l lockns.Lock) error {
+	t.tells = true
 	_, err := t.exec(insertLockEvent+`VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		micros(t.now), null(t.by.ID), t.by.Name, event, string(sp.ws.Kind), sp.ws.ID,
 		l.Path, describe(l), string(l.Place.Root.Kind), null(l.Place.Root.ID), l.ID)
@@ -65,9 +65,11 @@ func (t *tx) noteEndings(sp *space, e lockEnding, where string, args []any) (int
 		why = ": " + why
 	}
 	first := []any{micros(t.now), null(t.by.ID), t.by.Name, micros(t.now), lockExpired, e.event, string(sp.ws.Kind), sp.ws.ID, why}
-	return t.exec(insertLockEvent+`SELECT ?, ?, ?, CASE WHEN timeout_at < ? THEN ? ELSE ? END, ?, ?, coalesce(lockroot_path, ''),
+	n, err := t.exec(insertLockEvent+`SELECT ?, ?, ?, CASE WHEN timeout_at < ? THEN ? ELSE ? END, ?, ?, coalesce(lockroot_path, ''),
 'lock ' || id || ': ' || origin || ' ' || mode || ' ' || depth || ', holder ' || coalesce(holder_user_id, 0) || ?,
 root_kind, coalesce(root_folder_id, root_file_id), id FROM resource_locks WHERE `+where, append(first, args...)...)
+	t.tells = t.tells || n > 0
+	return n, err
 }
 
 // AuditLocks lets the audit log have what happened to up to 500 locks, and says how
@@ -114,10 +116,3 @@ AND (at < ? OR id <= (SELECT max(id) FROM lock_events) - ?)`,
 	})
 	return rows, err
 }
-
-// EventsAge and EventsBehind are how far back events can be asked for: by time, and
-// by how many there were since.
-const (
-	EventsAge    = time.Hour
-	EventsBehind = 4096
-)

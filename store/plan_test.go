@@ -61,6 +61,7 @@ func everything(t *testing.T, f *fixture) {
 		_, _, err := f.Changes(ctx, f.at("/d"), at, store.Want{Props: true, Locks: true}, 1, func(store.Change) error { return nil })
 		must(t, err)
 	}
+	f.everyEvent()
 	for n := range 18 {
 		_, err := f.Stat(ctx, f.at(deepPath(n+1).String())) // as many levels as one statement takes, and more
 		wantError(t, err, store.ErrNotFound)

@@ -76,6 +76,7 @@ type Store struct {
 	writer  *writer
 	readers *readers
 	purge   chan struct{}
+	events  chan struct{}
 	// assembling holds the UploadID of every upload that is being put together
 	// by this process. Between processes the transaction decides.
 	assembling sync.Map
@@ -90,7 +91,7 @@ type Store struct {
 // Open opens the database, migrates it to the newest version (see KeepSchema),
 // and makes sure that the shared empty object exists.
 func Open(ctx context.Context, o Options) (*Store, error) {
-	s := &Store{o: o, log: o.Log, now: o.Now, purge: make(chan struct{}, 1), projections: newProjector(o.Cache), hashing: newHashing()}
+	s := &Store{o: o, log: o.Log, now: o.Now, purge: make(chan struct{}, 1), events: make(chan struct{}, 1), projections: newProjector(o.Cache), hashing: newHashing()}
 	if s.log == nil {
 		s.log = slog.Default()
 	}

@@ -24,6 +24,7 @@ type tx struct {
 	err    error
 	spaces map[lockns.Workspace]*space
 	writes bool
+	tells  bool     // there is something new for Events
 	by     Actor    // who causes the change, for the audit log; of a claim mayWrite knows it
 	after  []func() // run once the commit is known, in order
 }
@@ -51,16 +52,20 @@ func (s *Store) update(ctx context.Context, spaces []lockns.Workspace, fn func(*
 		return err
 	}
 	var after []func()
+	tells := false
 	err := s.writer.do(ctx, func(c *conn) error {
 		t := s.begin(ctx, c, true)
 		if err := t.run(spaces, fn); err != nil {
 			return err
 		}
-		after = t.after
+		after, tells = t.after, t.tells
 		return nil
 	})
 	if err != nil {
 		return err
+	}
+	if tells {
+		s.signalEvents()
 	}
 	for _, f := range after {
 		f()
