@@ -65,6 +65,12 @@
 // On a connection of HTTP/2 an answer that comes before the end of a body ends that
 // request alone.
 //
+// # Streams of events
+//
+// An answer of the API that tells what happens has no end of its own. Shutdown ends
+// it at once, and waits for all others as before. Between events it moves every 20
+// seconds, so that the pace of answers holds for it too.
+//
 // # Upkeep
 //
 // The janitor does it in shifts, one job after another. A shift is a named lock

@@ -22,6 +22,7 @@ type served struct {
 	base   string // URL of its address, without final slash
 	log    *logBuffer
 	client *http.Transport
+	stop   context.CancelFunc // lets it end gracefully
 }
 
 // serve starts a server whose administrator's password is "secret".
@@ -36,6 +37,7 @@ func serve(t *testing.T, change func(*Config)) *served {
 		v.client.ForceAttemptHTTP2 = true
 	}
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	v.stop = stop
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(ctx) }()
 	t.Cleanup(func() {

@@ -139,6 +139,7 @@ func (s *Server) assemble() {
 		HTTP2:                        &http.HTTP2Config{MaxReceiveBufferPerConnection: http2Connection, MaxReceiveBufferPerStream: http2Stream},
 		ErrorLog:                     slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 	}
+	s.http.RegisterOnShutdown(s.api.EndStreams)
 	if s.tls != nil {
 		s.http.TLSConfig = s.tls.config()
 	}

@@ -48,6 +48,8 @@ type Options struct {
 	BlockedNames []string
 	// LockMax is the longest time of a lock that has an end.
 	LockMax time.Duration
+	// Listeners is how many streams of events there may be at a time; 0 is 1,024.
+	Listeners int
 	// MaxBody is how many bytes a file may have that is sent at once; 0 is no limit.
 	MaxBody int64
 }
@@ -59,14 +61,17 @@ type API struct {
 	huma    huma.API
 	handler http.Handler
 	blocked map[string]bool // by store.CaselessKey
+	hub     *hub            // of events
+	pace    pace
 }
 
 // New makes an API.
 func New(o Options) *API {
-	a := &API{o: o, log: o.Log, blocked: map[string]bool{}}
+	a := &API{o: o, log: o.Log, blocked: map[string]bool{}, pace: pace{heartbeat, recheck}}
 	for _, name := range o.BlockedNames {
 		a.blocked[store.CaselessKey(name)] = true
 	}
+	a.hub = newHub(o.Store, o.Log, o.Listeners, a.show)
 	router := mux.NewRouter().SkipClean(true)
 	router.NotFoundHandler = a.unmatched(router)
 	router.MethodNotAllowedHandler = router.NotFoundHandler
@@ -92,6 +97,7 @@ var registrations = []func(*API){
 	(*API).registerVersions,
 	(*API).registerLocks,
 	(*API).registerAdminLocks,
+	(*API).registerEvents,
 }
 
 // ServeHTTP implements http.Handler.

@@ -80,6 +80,35 @@
 // holder's own too; whoever holds one ends it by its number when the program that
 // took it is gone.
 //
+// # Events
+//
+// Who follows a workspace is told of changes of files and folders and of locks, made
+// through any door and by any process on the database, as Server-Sent Events. One
+// goroutine of the process (see hub) reads what happened, from the logs that the store
+// writes in the transactions of the changes: when this process made one, and once a
+// second for the others; while nobody listens, not at all. It never looks at what one
+// listener alone wants to know but once when that one comes.
+//
+// An event says where to look. Of several changes of one resource or lock the last
+// may be all that is told, and with a folder that goes, what is below goes without
+// a word. A lock whose end comes has ended, without an event at that moment: its row
+// is deleted, and that told, within minutes. A refresh is told with the new end. An
+// event's id is a position in the logs; who comes back with one within an hour, and
+// not more than 4,096 changes later, learns what came since, from any process. All
+// others get a reset, and so does a listener who does not take what waits for it:
+// 256 events are kept. Nothing rests on events, and ids of another database, as after
+// a restore, are none.
+//
+// A stream ends after an hour at most, or as the client asks; when the server stops;
+// when the client takes nothing for two minutes; and within seconds after its caller
+// may no longer follow it, which is asked every five of them by logging in again with
+// the request's credentials. To a session that is to be used. A user has 16 streams
+// at most, a process 1,024. Every 20 seconds a silent stream says that it is alive,
+// and how far its client knows everything.
+//
+// A login that is limited to a folder is told what is in it. Of locks above that reach
+// into it, it learns that they are there, and not where.
+//
 // # Failures
 //
 // All are problem documents (RFC 9457) with a code that programs can rely on. One

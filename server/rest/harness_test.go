@@ -189,15 +189,7 @@ func (c *client) do(method, path string, body any, headers ...string) answer {
 	if kind != "" {
 		r.Header.Set("Content-Type", kind)
 	}
-	if c.token != "" {
-		r.Header.Set("Authorization", "Bearer "+c.token)
-	}
-	if c.password != "" {
-		r.SetBasicAuth(c.user.Name, c.password)
-	}
-	for _, cookie := range c.jar {
-		r.AddCookie(cookie)
-	}
+	c.sign(r)
 	for _, h := range headers {
 		name, value, _ := strings.Cut(h, ": ")
 		r.Header.Set(name, value)
@@ -224,6 +216,19 @@ func asDocumented(t *testing.T, r *http.Request, res *http.Response, body []byte
 	}
 	for _, c := range d.complaints(d.operationOf(r.Method, path), res.StatusCode, res.Header, body) {
 		t.Errorf("%s %s: %s", r.Method, r.URL, c)
+	}
+}
+
+// sign adds the client's credentials to a request.
+func (c *client) sign(r *http.Request) {
+	if c.token != "" {
+		r.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	if c.password != "" {
+		r.SetBasicAuth(c.user.Name, c.password)
+	}
+	for _, cookie := range c.jar {
+		r.AddCookie(cookie)
 	}
 }
 
