@@ -15,8 +15,9 @@ import (
 // preflight; Chromium remembers none longer.
 const corsMaxAge = "7200"
 
-// corsMethods are the methods that a page of a named origin may use.
-var corsMethods = strings.Join(dav.Methods(), ", ")
+// corsMethods are the methods that a page of a named origin may use: those of
+// WebDAV and of the API.
+var corsMethods = strings.Join(append(dav.Methods(), http.MethodPost, http.MethodPatch), ", ")
 
 // corsHeaders are the request headers that a page of a named origin may send.
 var corsHeaders = []string{
