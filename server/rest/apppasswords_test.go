@@ -26,6 +26,7 @@ func TestAppPasswords(t *testing.T) {
 	team := w.team("Ops", ada, nil)
 	ada.mkdir(ada.at("/d"))
 	d := ada.mkdir(ada.at("/d/e")).Place.Root.ID
+	ada.put(ada.at("/d/f"), "x")
 	ada.mkdir(ada.at("/secret"))
 	hidden := ada.mkdir(ada.at("/secret/in")).Place.Root.ID
 	end := w.now().Add(time.Hour).Truncate(time.Second)
@@ -75,6 +76,7 @@ func TestAppPasswords(t *testing.T) {
 		"others' team":          {bob, map[string]any{"name": "x", "scope": "team", "team": team.ID}, 404, "not_found"},
 		"others' folder":        {bob, map[string]any{"name": "x", "scope": "personal", "folder": d}, 404, "not_found"},
 		"no folder":             {ada, map[string]any{"name": "x", "scope": "personal", "path": "/none"}, 404, "not_found"},
+		"a file":                {ada, map[string]any{"name": "x", "scope": "personal", "path": "/d/f"}, 404, "not_found"},
 		"below a blocked name":  {ada, map[string]any{"name": "x", "scope": "personal", "folder": hidden}, 404, "not_found"},
 		"path below one":        {ada, map[string]any{"name": "x", "scope": "personal", "path": "/SECRET/in"}, 404, "not_found"},
 	} {
