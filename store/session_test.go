@@ -346,3 +346,30 @@ func TestAccountsByID(t *testing.T) {
 	must(t, err)
 	wantEqual(t, "accounts", len(all), 3)
 }
+
+// TestSessionsAreAuditedWithThem: the log and the change are one transaction, and
+// so are another password, the end of the sessions and the one in their place.
+func TestSessionsAreAuditedWithThem(t *testing.T) {
+	f := newFixture(t)
+	a := f.session("a")
+	for _, event := range []string{"session.opened", "session.ended"} {
+		f.sql(`CREATE TRIGGER full BEFORE INSERT ON audit_log WHEN new.event = '` + event + `' BEGIN SELECT raise(ABORT, 'log is broken'); END`)
+		for change, do := range map[string]func() error{
+			"login": func() error {
+				_, err := f.OpenSession(t.Context(), store.NewSession{User: f.user, TokenHash: "b", Replaces: a.ID})
+				return err
+			},
+			"password": func() error {
+				_, _, err := f.SetProfile(t.Context(), store.Profile{User: f.user, PasswordHash: "new", Session: &store.NewSession{TokenHash: "c"}})
+				return err
+			},
+		} {
+			if err := do(); err == nil {
+				t.Errorf("%s without %s", change, event)
+			}
+			wantEqual(t, change+" without "+event+": sessions", f.rows("sessions"), 1)
+			wantEqual(t, change+" without "+event+": the former session", f.live("a"), true)
+		}
+		f.sql(`DROP TRIGGER full`)
+	}
+}

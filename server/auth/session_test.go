@@ -295,3 +295,18 @@ func TestNotebookIsBounded(t *testing.T) {
 		t.Errorf("%d logins are remembered", n)
 	}
 }
+
+// TestDigestLoginsAreAudited: right answers and wrong ones.
+func TestDigestLoginsAreAudited(t *testing.T) {
+	f := newDigestFixture(t)
+	right, wrong := f.right(), f.right()
+	wrong.password = NewAppPassword()
+	for _, c := range []answerer{right, wrong} {
+		_, err := f.try(t, "/dav/f", c.header())
+		if (err == nil) != (c.password == f.phone) {
+			t.Fatal(err)
+		}
+		f.Flush()
+	}
+	f.wantAudit("login", "Ada login Ada: WebDAV from 192.0.2.1, app password phone", " login.refused Ada: WebDAV from 192.0.2.1")
+}
