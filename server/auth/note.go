@@ -83,15 +83,14 @@ func (b *notebook) refused(now time.Time) (missed int, ok bool) {
 	return missed, true
 }
 
-// noteLogin tells the audit log of a login.
+// noteLogin tells the audit log of a login. Every request comes by here.
 func (a *Authenticator) noteLogin(at visit, in Login) {
-	n := noted{user: in.User.ID, visit: at}
-	note := store.LoginNote{Event: "login", User: in.User, Door: string(at.door), Address: at.from.String()}
+	n, label := noted{user: in.User.ID, visit: at}, ""
 	if in.Account != nil {
-		n.account, note.Account = in.Account.ID, in.Account.Name
+		n.account, label = in.Account.ID, in.Account.Name
 	}
 	if a.notebook.first(n, a.now()) {
-		a.write(note)
+		a.write(store.LoginNote{Event: "login", User: in.User, Account: label, Door: string(at.door), Address: at.from.String()})
 	}
 }
 
