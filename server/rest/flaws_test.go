@@ -221,15 +221,17 @@ func (g *generator) parts(schema object, seed any, at string) (all []part) {
 		}
 	}
 	all = append(all, part{at + " has an unknown property", with("unknown_property", rawJSON("1"))})
-	for _, name := range slices.Sorted(maps.Keys(properties))[:1] {
-		all = append(all, part{at + " has a property in other letters", with(strings.ToUpper(name), rawJSON("1"))})
-	}
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
 		for _, bad := range badValues {
 			all = append(all, part{fmt.Sprintf("%s.%s is %.40s", at, name, bad), with(name, rawJSON(bad))})
 		}
 		all = append(all, part{at + "." + name + " is missing", with(name, nil)})
 		inner, _ := seed.(object)
+		if v, ok := inner[name]; ok {
+			all = append(all, part{at + "." + name + " is in capitals", func(value any) any {
+				return with(strings.ToUpper(name), v)(with(name, nil)(value))
+			}})
+		}
 		for _, p := range g.parts(properties[name].(object), inner[name], at+"."+name) {
 			all = append(all, part{p.what, func(value any) any {
 				old, _ := value.(object)
