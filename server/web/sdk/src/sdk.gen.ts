@@ -2,7 +2,7 @@
 
 import { client } from './client.gen.js';
 import type { Client, Options as Options2, TDataShape } from './client/index.js';
-import type { AddAppPasswordData, AddAppPasswordErrors, AddAppPasswordResponses, AppPasswordsData, AppPasswordsErrors, AppPasswordsResponses, AuditData, AuditErrors, AuditResponses, ChangeMeData, ChangeMeErrors, ChangeMeResponses, CloseSessionData, CloseSessionErrors, CloseSessionResponses, CopyFileData, CopyFileErrors, CopyFileResponses, CopyFolderData, CopyFolderErrors, CopyFolderResponses, CreateFileData, CreateFileErrors, CreateFileResponses, CreateFolderData, CreateFolderErrors, CreateFolderResponses, EndSessionData, EndSessionErrors, EndSessionResponses, GetContentByPathData, GetContentByPathErrors, GetContentByPathResponses, GetFileContentData, GetFileContentErrors, GetFileContentResponses, GetVersionContentData, GetVersionContentErrors, GetVersionContentResponses, GetWorkspaceData, GetWorkspaceErrors, GetWorkspaceResponses, HeadContentByPathData, HeadContentByPathErrors, HeadContentByPathResponses, HeadFileContentData, HeadFileContentErrors, HeadFileContentResponses, HeadVersionContentData, HeadVersionContentErrors, HeadVersionContentResponses, ListVersionsData, ListVersionsErrors, ListVersionsResponses, ListWorkspacesData, ListWorkspacesErrors, ListWorkspacesResponses, LoginData, LoginErrors, LoginResponses, MeData, MeErrors, MeResponses, MountsData, MountsErrors, MountsResponses, MoveFileData, MoveFileErrors, MoveFileResponses, MoveFolderData, MoveFolderErrors, MoveFolderResponses, OpenSessionData, OpenSessionErrors, OpenSessionResponses, PutContentByPathData, PutContentByPathErrors, PutContentByPathResponses, PutFileContentData, PutFileContentErrors, PutFileContentResponses, RemoveAppPasswordData, RemoveAppPasswordErrors, RemoveAppPasswordResponses, RemoveFileData, RemoveFileErrors, RemoveFileResponses, RemoveFolderData, RemoveFolderErrors, RemoveFolderResponses, RestoreVersionData, RestoreVersionErrors, RestoreVersionResponses, SessionsData, SessionsErrors, SessionsResponses } from './types.gen.js';
+import type { AddAppPasswordData, AddAppPasswordErrors, AddAppPasswordResponses, AppPasswordsData, AppPasswordsErrors, AppPasswordsResponses, AuditData, AuditErrors, AuditResponses, ChangeMeData, ChangeMeErrors, ChangeMeResponses, CloseSessionData, CloseSessionErrors, CloseSessionResponses, CopyFileData, CopyFileErrors, CopyFileResponses, CopyFolderData, CopyFolderErrors, CopyFolderResponses, CreateFileData, CreateFileErrors, CreateFileResponses, CreateFolderData, CreateFolderErrors, CreateFolderResponses, EndSessionData, EndSessionErrors, EndSessionResponses, ForceReleaseLockData, ForceReleaseLockErrors, ForceReleaseLockResponses, ForceReleaseLocksData, ForceReleaseLocksErrors, ForceReleaseLocksResponses, GetContentByPathData, GetContentByPathErrors, GetContentByPathResponses, GetFileContentData, GetFileContentErrors, GetFileContentResponses, GetVersionContentData, GetVersionContentErrors, GetVersionContentResponses, GetWorkspaceData, GetWorkspaceErrors, GetWorkspaceResponses, HeadContentByPathData, HeadContentByPathErrors, HeadContentByPathResponses, HeadFileContentData, HeadFileContentErrors, HeadFileContentResponses, HeadVersionContentData, HeadVersionContentErrors, HeadVersionContentResponses, ListAllLocksData, ListAllLocksErrors, ListAllLocksResponses, ListFileLocksData, ListFileLocksErrors, ListFileLocksResponses, ListFolderLocksData, ListFolderLocksErrors, ListFolderLocksResponses, ListMyLocksData, ListMyLocksErrors, ListMyLocksResponses, ListVersionsData, ListVersionsErrors, ListVersionsResponses, ListWorkspaceLocksData, ListWorkspaceLocksErrors, ListWorkspaceLocksResponses, ListWorkspacesData, ListWorkspacesErrors, ListWorkspacesResponses, LockFileData, LockFileErrors, LockFileResponses, LockFolderData, LockFolderErrors, LockFolderResponses, LoginData, LoginErrors, LoginResponses, MeData, MeErrors, MeResponses, MountsData, MountsErrors, MountsResponses, MoveFileData, MoveFileErrors, MoveFileResponses, MoveFolderData, MoveFolderErrors, MoveFolderResponses, OpenSessionData, OpenSessionErrors, OpenSessionResponses, PutContentByPathData, PutContentByPathErrors, PutContentByPathResponses, PutFileContentData, PutFileContentErrors, PutFileContentResponses, ReleaseMyLockData, ReleaseMyLockErrors, ReleaseMyLockResponses, RemoveAppPasswordData, RemoveAppPasswordErrors, RemoveAppPasswordResponses, RemoveExpiredLocksData, RemoveExpiredLocksErrors, RemoveExpiredLocksResponses, RemoveFileData, RemoveFileErrors, RemoveFileResponses, RemoveFolderData, RemoveFolderErrors, RemoveFolderResponses, RestoreVersionData, RestoreVersionErrors, RestoreVersionResponses, SessionsData, SessionsErrors, SessionsResponses, ShowLockTokenData, ShowLockTokenErrors, ShowLockTokenResponses, UnlockFileData, UnlockFileErrors, UnlockFileResponses, UnlockFolderData, UnlockFolderErrors, UnlockFolderResponses } from './types.gen.js';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -32,6 +32,105 @@ export const audit = <ThrowOnError extends boolean = false>(options?: Options<Au
         }
     ],
     url: '/admin/audit',
+    ...options
+});
+
+/**
+ * List locks of all workspaces
+ *
+ * Read from the lock table itself. Conditions add up.
+ */
+export const listAllLocks = <ThrowOnError extends boolean = false>(options?: Options<ListAllLocksData, ThrowOnError>) => (options?.client ?? client).get<ListAllLocksResponses, ListAllLocksErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { scheme: 'basic', type: 'http' },
+        {
+            in: 'cookie',
+            name: 'holdfast_session',
+            type: 'apiKey'
+        }
+    ],
+    url: '/admin/locks',
+    ...options
+});
+
+/**
+ * Remove the rows of expired locks
+ *
+ * Expired locks are in nobody's way; the server removes their rows from time to time by itself.
+ */
+export const removeExpiredLocks = <ThrowOnError extends boolean = false>(options?: Options<RemoveExpiredLocksData, ThrowOnError>) => (options?.client ?? client).post<RemoveExpiredLocksResponses, RemoveExpiredLocksErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { scheme: 'basic', type: 'http' },
+        {
+            in: 'cookie',
+            name: 'holdfast_session',
+            type: 'apiKey'
+        }
+    ],
+    url: '/admin/locks/expire',
+    ...options
+});
+
+/**
+ * End several locks, whoever holds them
+ *
+ * Each by itself: one that is gone, or cannot be ended now, keeps no other.
+ */
+export const forceReleaseLocks = <ThrowOnError extends boolean = false>(options: Options<ForceReleaseLocksData, ThrowOnError>) => (options.client ?? client).post<ForceReleaseLocksResponses, ForceReleaseLocksErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { scheme: 'basic', type: 'http' },
+        {
+            in: 'cookie',
+            name: 'holdfast_session',
+            type: 'apiKey'
+        }
+    ],
+    url: '/admin/locks/release',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * End a lock, whoever holds it
+ *
+ * The audit log says who did.
+ */
+export const forceReleaseLock = <ThrowOnError extends boolean = false>(options: Options<ForceReleaseLockData, ThrowOnError>) => (options.client ?? client).delete<ForceReleaseLockResponses, ForceReleaseLockErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { scheme: 'basic', type: 'http' },
+        {
+            in: 'cookie',
+            name: 'holdfast_session',
+            type: 'apiKey'
+        }
+    ],
+    url: '/admin/locks/{id}',
+    ...options
+});
+
+/**
+ * Show the token of a lock
+ *
+ * The audit log says who asked for it.
+ */
+export const showLockToken = <ThrowOnError extends boolean = false>(options: Options<ShowLockTokenData, ThrowOnError>) => (options.client ?? client).post<ShowLockTokenResponses, ShowLockTokenErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { scheme: 'basic', type: 'http' },
+        {
+            in: 'cookie',
+            name: 'holdfast_session',
+            type: 'apiKey'
+        }
+    ],
+    url: '/admin/locks/{id}/token',
     ...options
 });
 
@@ -203,6 +302,67 @@ export const copyFile = <ThrowOnError extends boolean = false>(options: Options<
         'Content-Type': 'application/json',
         ...options.headers
     }
+});
+
+/**
+ * End the lock that the caller set on a resource
+ *
+ * Locks of WebDAV and of editors stay: DELETE /locks/{id} ends them.
+ */
+export const unlockFile = <ThrowOnError extends boolean = false>(options: Options<UnlockFileData, ThrowOnError>) => (options.client ?? client).delete<UnlockFileResponses, UnlockFileErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { scheme: 'basic', type: 'http' },
+        {
+            in: 'cookie',
+            name: 'holdfast_session',
+            type: 'apiKey'
+        }
+    ],
+    url: '/files/{id}/lock',
+    ...options
+});
+
+/**
+ * Lock a resource, or change the lock that the caller has on it
+ *
+ * Only the caller may then change it, through any door. A lock that the caller has there already stays the same lock, and gets this depth, note and end.
+ */
+export const lockFile = <ThrowOnError extends boolean = false>(options: Options<LockFileData, ThrowOnError>) => (options.client ?? client).put<LockFileResponses, LockFileErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { scheme: 'basic', type: 'http' },
+        {
+            in: 'cookie',
+            name: 'holdfast_session',
+            type: 'apiKey'
+        }
+    ],
+    url: '/files/{id}/lock',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * List the locks that cover a resource
+ *
+ * Those on it and those above that reach down to it, of every origin: who is in the way here, from where, and until when.
+ */
+export const listFileLocks = <ThrowOnError extends boolean = false>(options: Options<ListFileLocksData, ThrowOnError>) => (options.client ?? client).get<ListFileLocksResponses, ListFileLocksErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { scheme: 'basic', type: 'http' },
+        {
+            in: 'cookie',
+            name: 'holdfast_session',
+            type: 'apiKey'
+        }
+    ],
+    url: '/files/{id}/locks',
+    ...options
 });
 
 /**
@@ -385,6 +545,105 @@ export const createFolder = <ThrowOnError extends boolean = false>(options: Opti
         'Content-Type': 'application/json',
         ...options.headers
     }
+});
+
+/**
+ * End the lock that the caller set on a resource
+ *
+ * Locks of WebDAV and of editors stay: DELETE /locks/{id} ends them.
+ */
+export const unlockFolder = <ThrowOnError extends boolean = false>(options: Options<UnlockFolderData, ThrowOnError>) => (options.client ?? client).delete<UnlockFolderResponses, UnlockFolderErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { scheme: 'basic', type: 'http' },
+        {
+            in: 'cookie',
+            name: 'holdfast_session',
+            type: 'apiKey'
+        }
+    ],
+    url: '/folders/{id}/lock',
+    ...options
+});
+
+/**
+ * Lock a resource, or change the lock that the caller has on it
+ *
+ * Only the caller may then change it, through any door. A lock that the caller has there already stays the same lock, and gets this depth, note and end.
+ */
+export const lockFolder = <ThrowOnError extends boolean = false>(options: Options<LockFolderData, ThrowOnError>) => (options.client ?? client).put<LockFolderResponses, LockFolderErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { scheme: 'basic', type: 'http' },
+        {
+            in: 'cookie',
+            name: 'holdfast_session',
+            type: 'apiKey'
+        }
+    ],
+    url: '/folders/{id}/lock',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * List the locks that cover a resource
+ *
+ * Those on it and those above that reach down to it, of every origin: who is in the way here, from where, and until when.
+ */
+export const listFolderLocks = <ThrowOnError extends boolean = false>(options: Options<ListFolderLocksData, ThrowOnError>) => (options.client ?? client).get<ListFolderLocksResponses, ListFolderLocksErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { scheme: 'basic', type: 'http' },
+        {
+            in: 'cookie',
+            name: 'holdfast_session',
+            type: 'apiKey'
+        }
+    ],
+    url: '/folders/{id}/locks',
+    ...options
+});
+
+/**
+ * List the locks that the caller holds
+ *
+ * Of every origin, in every workspace that the login opens, the oldest first.
+ */
+export const listMyLocks = <ThrowOnError extends boolean = false>(options?: Options<ListMyLocksData, ThrowOnError>) => (options?.client ?? client).get<ListMyLocksResponses, ListMyLocksErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { scheme: 'basic', type: 'http' },
+        {
+            in: 'cookie',
+            name: 'holdfast_session',
+            type: 'apiKey'
+        }
+    ],
+    url: '/locks',
+    ...options
+});
+
+/**
+ * End a lock that the caller holds
+ *
+ * Of any origin: the program that took it through WebDAV, or the editor, loses it.
+ */
+export const releaseMyLock = <ThrowOnError extends boolean = false>(options: Options<ReleaseMyLockData, ThrowOnError>) => (options.client ?? client).delete<ReleaseMyLockResponses, ReleaseMyLockErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { scheme: 'basic', type: 'http' },
+        {
+            in: 'cookie',
+            name: 'holdfast_session',
+            type: 'apiKey'
+        }
+    ],
+    url: '/locks/{id}',
+    ...options
 });
 
 /**
@@ -612,4 +871,21 @@ export const putContentByPath = <ThrowOnError extends boolean = false>(options: 
         'Content-Type': 'application/octet-stream',
         ...options.headers
     }
+});
+
+/**
+ * List the locks of a workspace, the oldest first
+ */
+export const listWorkspaceLocks = <ThrowOnError extends boolean = false>(options: Options<ListWorkspaceLocksData, ThrowOnError>) => (options.client ?? client).get<ListWorkspaceLocksResponses, ListWorkspaceLocksErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { scheme: 'basic', type: 'http' },
+        {
+            in: 'cookie',
+            name: 'holdfast_session',
+            type: 'apiKey'
+        }
+    ],
+    url: '/workspaces/{workspace}/locks',
+    ...options
 });

@@ -97,6 +97,46 @@ export type Hint = {
     how: string;
 };
 
+export type Holder = {
+    id: number;
+    /**
+     * The display name, or the user name.
+     */
+    name: string;
+};
+
+export type Lock = {
+    created: string;
+    /**
+     * How far below its root it reaches.
+     */
+    depth: 'resource' | 'infinity';
+    /**
+     * Whether it is over and only its row is left: it is in nobody's way.
+     */
+    expired: boolean;
+    /**
+     * The last moment of the lock; absent when it has no end.
+     */
+    expires?: string;
+    /**
+     * Absent when nobody holds it, as of an editor's lock for several users.
+     */
+    holder?: Holder;
+    id: number;
+    mode: 'exclusive' | 'shared';
+    /**
+     * Why, as its holder says; of product locks only.
+     */
+    note?: string;
+    /**
+     * The door it came through: this API or a command, WebDAV, or an editor.
+     */
+    origin: 'product' | 'webdav' | 'wopi';
+    root: LockRoot;
+    workspace: string;
+};
+
 export type LockHolder = {
     depth: 'resource' | 'infinity';
     /**
@@ -282,6 +322,14 @@ export type PageAuditEntry = {
     next?: string;
 };
 
+export type PageLock = {
+    items: Array<Lock>;
+    /**
+     * The cursor of the next page; absent on the last.
+     */
+    next?: string;
+};
+
 export type PageMount = {
     items: Array<Mount>;
     /**
@@ -354,6 +402,33 @@ export type ProfileBody = {
     password?: PasswordStruct;
 };
 
+export type ReleaseInputBody = {
+    /**
+     * The ids of locks.
+     */
+    ids: Array<number>;
+};
+
+export type ReleaseOutputBody = {
+    /**
+     * One of each id, in their order.
+     */
+    items: Array<Released>;
+};
+
+export type Released = {
+    /**
+     * Why not, as of a problem: lock.not_found when there is none.
+     */
+    code?: string;
+    id: number;
+    released: boolean;
+};
+
+export type Removed = {
+    removed: number;
+};
+
 export type Resource = {
     content_type?: string;
     created: string;
@@ -411,6 +486,29 @@ export type Session = {
      * Exact to a minute.
      */
     last_used: string;
+};
+
+export type SetLock = {
+    /**
+     * infinity covers all below a folder too, also what is yet to come. By default it is infinity for a folder.
+     */
+    depth?: 'resource' | 'infinity';
+    /**
+     * The last moment of the lock. Without this and timeout_seconds it has no end.
+     */
+    expires?: string;
+    /**
+     * Why, for those who find it locked: 1,024 bytes of UTF-8 at most.
+     */
+    note?: string;
+    /**
+     * How long it lasts from now, instead of expires.
+     */
+    timeout_seconds?: number;
+};
+
+export type Token = {
+    token: string;
 };
 
 export type Version = {
@@ -533,6 +631,302 @@ export type AuditResponses = {
 };
 
 export type AuditResponse = AuditResponses[keyof AuditResponses];
+
+export type ListAllLocksData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Those that the user with this id holds.
+         */
+        user?: number;
+        /**
+         * Those of this workspace.
+         */
+        workspace?: string;
+        origin?: 'product' | 'webdav' | 'wopi';
+        /**
+         * Those rooted at or below this path of the workspace.
+         */
+        path?: string;
+        /**
+         * Those that are over and whose rows are left, instead of the active ones.
+         */
+        expired?: boolean;
+        /**
+         * path is as a lock's root was called when it was locked, and needs a workspace. What has no end is last.
+         */
+        sort?: 'id' | 'expires' | 'path';
+        order?: 'asc' | 'desc';
+        /**
+         * How many items the answer has at most.
+         */
+        limit?: number;
+        /**
+         * Where the page starts: the next of the page before, with the same request otherwise.
+         */
+        cursor?: string;
+    };
+    url: '/admin/locks';
+};
+
+export type ListAllLocksErrors = {
+    /**
+     * Bad Request
+     */
+    400: Problem;
+    /**
+     * Unauthorized
+     */
+    401: Problem;
+    /**
+     * Forbidden
+     */
+    403: Problem;
+    /**
+     * Not Found
+     */
+    404: Problem;
+    /**
+     * Too Many Requests
+     */
+    429: Problem;
+    /**
+     * Internal Server Error
+     */
+    500: Problem;
+    /**
+     * Service Unavailable
+     */
+    503: Problem;
+};
+
+export type ListAllLocksError = ListAllLocksErrors[keyof ListAllLocksErrors];
+
+export type ListAllLocksResponses = {
+    /**
+     * OK
+     */
+    200: PageLock;
+};
+
+export type ListAllLocksResponse = ListAllLocksResponses[keyof ListAllLocksResponses];
+
+export type RemoveExpiredLocksData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/admin/locks/expire';
+};
+
+export type RemoveExpiredLocksErrors = {
+    /**
+     * Bad Request
+     */
+    400: Problem;
+    /**
+     * Unauthorized
+     */
+    401: Problem;
+    /**
+     * Forbidden
+     */
+    403: Problem;
+    /**
+     * Too Many Requests
+     */
+    429: Problem;
+    /**
+     * Internal Server Error
+     */
+    500: Problem;
+    /**
+     * Service Unavailable
+     */
+    503: Problem;
+    /**
+     * Insufficient Storage
+     */
+    507: Problem;
+};
+
+export type RemoveExpiredLocksError = RemoveExpiredLocksErrors[keyof RemoveExpiredLocksErrors];
+
+export type RemoveExpiredLocksResponses = {
+    /**
+     * OK
+     */
+    200: Removed;
+};
+
+export type RemoveExpiredLocksResponse = RemoveExpiredLocksResponses[keyof RemoveExpiredLocksResponses];
+
+export type ForceReleaseLocksData = {
+    body: ReleaseInputBody;
+    path?: never;
+    query?: never;
+    url: '/admin/locks/release';
+};
+
+export type ForceReleaseLocksErrors = {
+    /**
+     * Bad Request
+     */
+    400: Problem;
+    /**
+     * Unauthorized
+     */
+    401: Problem;
+    /**
+     * Forbidden
+     */
+    403: Problem;
+    /**
+     * Request Timeout
+     */
+    408: Problem;
+    /**
+     * Request Entity Too Large
+     */
+    413: Problem;
+    /**
+     * Unsupported Media Type
+     */
+    415: Problem;
+    /**
+     * Too Many Requests
+     */
+    429: Problem;
+    /**
+     * Internal Server Error
+     */
+    500: Problem;
+    /**
+     * Service Unavailable
+     */
+    503: Problem;
+};
+
+export type ForceReleaseLocksError = ForceReleaseLocksErrors[keyof ForceReleaseLocksErrors];
+
+export type ForceReleaseLocksResponses = {
+    /**
+     * OK
+     */
+    200: ReleaseOutputBody;
+};
+
+export type ForceReleaseLocksResponse = ForceReleaseLocksResponses[keyof ForceReleaseLocksResponses];
+
+export type ForceReleaseLockData = {
+    body?: never;
+    path: {
+        id: number;
+    };
+    query?: never;
+    url: '/admin/locks/{id}';
+};
+
+export type ForceReleaseLockErrors = {
+    /**
+     * Bad Request
+     */
+    400: Problem;
+    /**
+     * Unauthorized
+     */
+    401: Problem;
+    /**
+     * Forbidden
+     */
+    403: Problem;
+    /**
+     * Not Found
+     */
+    404: Problem;
+    /**
+     * Too Many Requests
+     */
+    429: Problem;
+    /**
+     * Internal Server Error
+     */
+    500: Problem;
+    /**
+     * Service Unavailable
+     */
+    503: Problem;
+    /**
+     * Insufficient Storage
+     */
+    507: Problem;
+};
+
+export type ForceReleaseLockError = ForceReleaseLockErrors[keyof ForceReleaseLockErrors];
+
+export type ForceReleaseLockResponses = {
+    /**
+     * No Content
+     */
+    204: void;
+};
+
+export type ForceReleaseLockResponse = ForceReleaseLockResponses[keyof ForceReleaseLockResponses];
+
+export type ShowLockTokenData = {
+    body?: never;
+    path: {
+        id: number;
+    };
+    query?: never;
+    url: '/admin/locks/{id}/token';
+};
+
+export type ShowLockTokenErrors = {
+    /**
+     * Bad Request
+     */
+    400: Problem;
+    /**
+     * Unauthorized
+     */
+    401: Problem;
+    /**
+     * Forbidden
+     */
+    403: Problem;
+    /**
+     * Not Found
+     */
+    404: Problem;
+    /**
+     * Too Many Requests
+     */
+    429: Problem;
+    /**
+     * Internal Server Error
+     */
+    500: Problem;
+    /**
+     * Service Unavailable
+     */
+    503: Problem;
+    /**
+     * Insufficient Storage
+     */
+    507: Problem;
+};
+
+export type ShowLockTokenError = ShowLockTokenErrors[keyof ShowLockTokenErrors];
+
+export type ShowLockTokenResponses = {
+    /**
+     * OK
+     */
+    200: Token;
+};
+
+export type ShowLockTokenResponse = ShowLockTokenResponses[keyof ShowLockTokenResponses];
 
 export type AppPasswordsData = {
     body?: never;
@@ -1197,6 +1591,196 @@ export type CopyFileResponses = {
 };
 
 export type CopyFileResponse = CopyFileResponses[keyof CopyFileResponses];
+
+export type UnlockFileData = {
+    body?: never;
+    path: {
+        id: number;
+    };
+    query?: never;
+    url: '/files/{id}/lock';
+};
+
+export type UnlockFileErrors = {
+    /**
+     * Bad Request
+     */
+    400: Problem;
+    /**
+     * Unauthorized
+     */
+    401: Problem;
+    /**
+     * Forbidden
+     */
+    403: Problem;
+    /**
+     * Not Found
+     */
+    404: Problem;
+    /**
+     * Too Many Requests
+     */
+    429: Problem;
+    /**
+     * Internal Server Error
+     */
+    500: Problem;
+    /**
+     * Service Unavailable
+     */
+    503: Problem;
+    /**
+     * Insufficient Storage
+     */
+    507: Problem;
+};
+
+export type UnlockFileError = UnlockFileErrors[keyof UnlockFileErrors];
+
+export type UnlockFileResponses = {
+    /**
+     * No Content
+     */
+    204: void;
+};
+
+export type UnlockFileResponse = UnlockFileResponses[keyof UnlockFileResponses];
+
+export type LockFileData = {
+    body: SetLock;
+    path: {
+        id: number;
+    };
+    query?: never;
+    url: '/files/{id}/lock';
+};
+
+export type LockFileErrors = {
+    /**
+     * Bad Request
+     */
+    400: Problem;
+    /**
+     * Unauthorized
+     */
+    401: Problem;
+    /**
+     * Forbidden
+     */
+    403: Problem;
+    /**
+     * Not Found
+     */
+    404: Problem;
+    /**
+     * Request Timeout
+     */
+    408: Problem;
+    /**
+     * Request Entity Too Large
+     */
+    413: Problem;
+    /**
+     * Unsupported Media Type
+     */
+    415: Problem;
+    /**
+     * Locked
+     */
+    423: Problem;
+    /**
+     * Too Many Requests
+     */
+    429: Problem;
+    /**
+     * Internal Server Error
+     */
+    500: Problem;
+    /**
+     * Service Unavailable
+     */
+    503: Problem;
+    /**
+     * Insufficient Storage
+     */
+    507: Problem;
+};
+
+export type LockFileError = LockFileErrors[keyof LockFileErrors];
+
+export type LockFileResponses = {
+    /**
+     * The lock was the caller's already.
+     */
+    200: Lock;
+    /**
+     * Created
+     */
+    201: Lock;
+};
+
+export type LockFileResponse = LockFileResponses[keyof LockFileResponses];
+
+export type ListFileLocksData = {
+    body?: never;
+    path: {
+        id: number;
+    };
+    query?: {
+        /**
+         * How many items the answer has at most.
+         */
+        limit?: number;
+        /**
+         * Where the page starts: the next of the page before, with the same request otherwise.
+         */
+        cursor?: string;
+    };
+    url: '/files/{id}/locks';
+};
+
+export type ListFileLocksErrors = {
+    /**
+     * Bad Request
+     */
+    400: Problem;
+    /**
+     * Unauthorized
+     */
+    401: Problem;
+    /**
+     * Forbidden
+     */
+    403: Problem;
+    /**
+     * Not Found
+     */
+    404: Problem;
+    /**
+     * Too Many Requests
+     */
+    429: Problem;
+    /**
+     * Internal Server Error
+     */
+    500: Problem;
+    /**
+     * Service Unavailable
+     */
+    503: Problem;
+};
+
+export type ListFileLocksError = ListFileLocksErrors[keyof ListFileLocksErrors];
+
+export type ListFileLocksResponses = {
+    /**
+     * OK
+     */
+    200: PageLock;
+};
+
+export type ListFileLocksResponse = ListFileLocksResponses[keyof ListFileLocksResponses];
 
 export type ListVersionsData = {
     body?: never;
@@ -1921,6 +2505,305 @@ export type CreateFolderResponses = {
 };
 
 export type CreateFolderResponse = CreateFolderResponses[keyof CreateFolderResponses];
+
+export type UnlockFolderData = {
+    body?: never;
+    path: {
+        id: number;
+    };
+    query?: never;
+    url: '/folders/{id}/lock';
+};
+
+export type UnlockFolderErrors = {
+    /**
+     * Bad Request
+     */
+    400: Problem;
+    /**
+     * Unauthorized
+     */
+    401: Problem;
+    /**
+     * Forbidden
+     */
+    403: Problem;
+    /**
+     * Not Found
+     */
+    404: Problem;
+    /**
+     * Too Many Requests
+     */
+    429: Problem;
+    /**
+     * Internal Server Error
+     */
+    500: Problem;
+    /**
+     * Service Unavailable
+     */
+    503: Problem;
+    /**
+     * Insufficient Storage
+     */
+    507: Problem;
+};
+
+export type UnlockFolderError = UnlockFolderErrors[keyof UnlockFolderErrors];
+
+export type UnlockFolderResponses = {
+    /**
+     * No Content
+     */
+    204: void;
+};
+
+export type UnlockFolderResponse = UnlockFolderResponses[keyof UnlockFolderResponses];
+
+export type LockFolderData = {
+    body: SetLock;
+    path: {
+        id: number;
+    };
+    query?: never;
+    url: '/folders/{id}/lock';
+};
+
+export type LockFolderErrors = {
+    /**
+     * Bad Request
+     */
+    400: Problem;
+    /**
+     * Unauthorized
+     */
+    401: Problem;
+    /**
+     * Forbidden
+     */
+    403: Problem;
+    /**
+     * Not Found
+     */
+    404: Problem;
+    /**
+     * Request Timeout
+     */
+    408: Problem;
+    /**
+     * Request Entity Too Large
+     */
+    413: Problem;
+    /**
+     * Unsupported Media Type
+     */
+    415: Problem;
+    /**
+     * Locked
+     */
+    423: Problem;
+    /**
+     * Too Many Requests
+     */
+    429: Problem;
+    /**
+     * Internal Server Error
+     */
+    500: Problem;
+    /**
+     * Service Unavailable
+     */
+    503: Problem;
+    /**
+     * Insufficient Storage
+     */
+    507: Problem;
+};
+
+export type LockFolderError = LockFolderErrors[keyof LockFolderErrors];
+
+export type LockFolderResponses = {
+    /**
+     * The lock was the caller's already.
+     */
+    200: Lock;
+    /**
+     * Created
+     */
+    201: Lock;
+};
+
+export type LockFolderResponse = LockFolderResponses[keyof LockFolderResponses];
+
+export type ListFolderLocksData = {
+    body?: never;
+    path: {
+        id: number;
+    };
+    query?: {
+        /**
+         * How many items the answer has at most.
+         */
+        limit?: number;
+        /**
+         * Where the page starts: the next of the page before, with the same request otherwise.
+         */
+        cursor?: string;
+    };
+    url: '/folders/{id}/locks';
+};
+
+export type ListFolderLocksErrors = {
+    /**
+     * Bad Request
+     */
+    400: Problem;
+    /**
+     * Unauthorized
+     */
+    401: Problem;
+    /**
+     * Forbidden
+     */
+    403: Problem;
+    /**
+     * Not Found
+     */
+    404: Problem;
+    /**
+     * Too Many Requests
+     */
+    429: Problem;
+    /**
+     * Internal Server Error
+     */
+    500: Problem;
+    /**
+     * Service Unavailable
+     */
+    503: Problem;
+};
+
+export type ListFolderLocksError = ListFolderLocksErrors[keyof ListFolderLocksErrors];
+
+export type ListFolderLocksResponses = {
+    /**
+     * OK
+     */
+    200: PageLock;
+};
+
+export type ListFolderLocksResponse = ListFolderLocksResponses[keyof ListFolderLocksResponses];
+
+export type ListMyLocksData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * How many items the answer has at most.
+         */
+        limit?: number;
+        /**
+         * Where the page starts: the next of the page before, with the same request otherwise.
+         */
+        cursor?: string;
+    };
+    url: '/locks';
+};
+
+export type ListMyLocksErrors = {
+    /**
+     * Bad Request
+     */
+    400: Problem;
+    /**
+     * Unauthorized
+     */
+    401: Problem;
+    /**
+     * Forbidden
+     */
+    403: Problem;
+    /**
+     * Too Many Requests
+     */
+    429: Problem;
+    /**
+     * Internal Server Error
+     */
+    500: Problem;
+    /**
+     * Service Unavailable
+     */
+    503: Problem;
+};
+
+export type ListMyLocksError = ListMyLocksErrors[keyof ListMyLocksErrors];
+
+export type ListMyLocksResponses = {
+    /**
+     * OK
+     */
+    200: PageLock;
+};
+
+export type ListMyLocksResponse = ListMyLocksResponses[keyof ListMyLocksResponses];
+
+export type ReleaseMyLockData = {
+    body?: never;
+    path: {
+        id: number;
+    };
+    query?: never;
+    url: '/locks/{id}';
+};
+
+export type ReleaseMyLockErrors = {
+    /**
+     * Bad Request
+     */
+    400: Problem;
+    /**
+     * Unauthorized
+     */
+    401: Problem;
+    /**
+     * Forbidden
+     */
+    403: Problem;
+    /**
+     * Not Found
+     */
+    404: Problem;
+    /**
+     * Too Many Requests
+     */
+    429: Problem;
+    /**
+     * Internal Server Error
+     */
+    500: Problem;
+    /**
+     * Service Unavailable
+     */
+    503: Problem;
+    /**
+     * Insufficient Storage
+     */
+    507: Problem;
+};
+
+export type ReleaseMyLockError = ReleaseMyLockErrors[keyof ReleaseMyLockErrors];
+
+export type ReleaseMyLockResponses = {
+    /**
+     * No Content
+     */
+    204: void;
+};
+
+export type ReleaseMyLockResponse = ReleaseMyLockResponses[keyof ReleaseMyLockResponses];
 
 export type MeData = {
     body?: never;
@@ -2710,3 +3593,66 @@ export type PutContentByPathResponses = {
 };
 
 export type PutContentByPathResponse = PutContentByPathResponses[keyof PutContentByPathResponses];
+
+export type ListWorkspaceLocksData = {
+    body?: never;
+    path: {
+        /**
+         * personal-7, team-3; personal is the caller's own.
+         */
+        workspace: string;
+    };
+    query?: {
+        /**
+         * How many items the answer has at most.
+         */
+        limit?: number;
+        /**
+         * Where the page starts: the next of the page before, with the same request otherwise.
+         */
+        cursor?: string;
+    };
+    url: '/workspaces/{workspace}/locks';
+};
+
+export type ListWorkspaceLocksErrors = {
+    /**
+     * Bad Request
+     */
+    400: Problem;
+    /**
+     * Unauthorized
+     */
+    401: Problem;
+    /**
+     * Forbidden
+     */
+    403: Problem;
+    /**
+     * Not Found
+     */
+    404: Problem;
+    /**
+     * Too Many Requests
+     */
+    429: Problem;
+    /**
+     * Internal Server Error
+     */
+    500: Problem;
+    /**
+     * Service Unavailable
+     */
+    503: Problem;
+};
+
+export type ListWorkspaceLocksError = ListWorkspaceLocksErrors[keyof ListWorkspaceLocksErrors];
+
+export type ListWorkspaceLocksResponses = {
+    /**
+     * OK
+     */
+    200: PageLock;
+};
+
+export type ListWorkspaceLocksResponse = ListWorkspaceLocksResponses[keyof ListWorkspaceLocksResponses];

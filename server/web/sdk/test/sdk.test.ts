@@ -95,3 +95,26 @@ test("files, and a lock that is in the way", async () => {
   const content = await api.getFileContent({ client, path: { id: file.id }, headers: { Range: "bytes=1-3" }, parseAs: "text" });
   assert.deepEqual([content.response.status, content.data], [206, "irs"]);
 });
+
+test("the caller's own locks, page by page", async () => {
+  const client = await program("locks");
+  const workspace = await api.getWorkspace({ client, path: { workspace: "personal" } });
+  assert.ok(workspace.data);
+  const { root } = workspace.data;
+  for (const name of ["a", "b", "c"]) {
+    const created = await api.createFile({ client, path: { id: root }, query: { name }, body: new Blob([name]) });
+    assert.ok(created.data);
+    const { data, response } = await api.lockFile({ client, path: { id: created.data.id }, body: { note: `for ${name}`, timeout_seconds: 60 } });
+    assert.equal(response.status, 201);
+    assert.deepEqual([data?.origin, data?.depth, data?.note], ["product", "resource", `for ${name}`]);
+  }
+  const paths: (string | undefined)[] = [];
+  let cursor: string | undefined;
+  do {
+    const page: Awaited<ReturnType<typeof api.listMyLocks>> = await api.listMyLocks({ client, query: { limit: 2, cursor } });
+    assert.ok(page.data);
+    paths.push(...page.data.items.map((lock) => lock.root.path));
+    cursor = page.data.next;
+  } while (cursor);
+  assert.deepEqual(paths.filter((path) => path !== "/plan ä.txt"), ["/a", "/b", "/c"]);
+});
