@@ -118,6 +118,10 @@
 // removes what is left. Of its token the hash is kept. PruneAudit ends the entries
 // of the audit log by their age.
 //
+// A Manager changes users and teams in somebody's name, and asks in the transaction
+// what they may. Two administrators who take the role from each other at once do not
+// both succeed, so that one always remains.
+//
 // # Locks
 //
 // A lock is refreshed, replaced or ended through its own door: as the WebDAV

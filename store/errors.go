@@ -35,6 +35,10 @@ var (
 	ErrForbidden = errors.New("store: not allowed in this workspace")
 	// ErrLastOwner: a team with members keeps an owner.
 	ErrLastOwner = errors.New("store: the team would have no owner")
+	// ErrMember: the user is a member of the team already.
+	ErrMember = errors.New("store: member already")
+	// ErrSelf: an administrator may not take that from themselves.
+	ErrSelf = errors.New("store: not of one's own")
 	// ErrTooManyAccounts: the user has as many accounts as allowed.
 	ErrTooManyAccounts = errors.New("store: too many accounts")
 	// ErrPrecondition: a Claim's condition is false.

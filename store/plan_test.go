@@ -136,6 +136,7 @@ func withOthers(t *testing.T, f *fixture, bob store.User) {
 	must(t, err)
 	_, err = f.Workspaces(ctx, bob.ID, lockns.Workspace{}, 10)
 	must(t, err)
+	listPeople(t, f, team, bob)
 	for _, filter := range []store.AuditFilter{
 		{}, {After: 1}, {Event: "x"}, {Event: "x", After: 1}, {Actor: "x", After: 1}, {Workspace: team.Workspace(), After: 1},
 		{Event: "x", Actor: "x", Workspace: team.Workspace(), Since: f.now(), Before: f.now(), After: 1},
@@ -145,6 +146,33 @@ func withOthers(t *testing.T, f *fixture, bob store.User) {
 	}
 	must(t, f.RemoveMember(ctx, "Ops", "bob", boss))
 	must(t, f.RemoveTeam(ctx, "Ops", boss))
+}
+
+// listPeople runs the lists of users and teams, and what is known of one.
+func listPeople(t *testing.T, f *fixture, team store.Team, bob store.User) {
+	ctx := t.Context()
+	for _, after := range []string{"", "a"} {
+		_, err := f.UsersByName(ctx, "b", after, 10)
+		must(t, err)
+	}
+	for _, list := range []func(context.Context, int64, int64, int) ([]store.TeamInfo, error){f.TeamsByID, f.TeamsOf} {
+		_, err := list(ctx, bob.ID, 0, 10)
+		must(t, err)
+	}
+	_, err := f.MembersByID(ctx, team.ID, 0, 10)
+	must(t, err)
+	_, err = f.MemberByID(ctx, team.ID, bob.ID)
+	must(t, err)
+	_, err = f.TeamByID(ctx, bob.ID, team.ID)
+	must(t, err)
+	_, err = f.UserByID(ctx, bob.ID)
+	must(t, err)
+	_, err = f.SetUser(ctx, "ada", store.UserPatch{Admin: new(true)})
+	must(t, err)
+	m := f.Manage(store.Actor{ID: f.user.ID, Name: f.user.Name})
+	must(t, m.SetTeamQuota(ctx, team.ID, 1<<30))
+	must(t, m.SetMember(ctx, team.ID, bob.ID, store.Admin))
+	must(t, m.SetMember(ctx, team.ID, bob.ID, store.Viewer))
 }
 
 // allLimits sets what makes the store ask for more.

@@ -80,6 +80,20 @@ func (t *tx) team(name string) (team Team, err error) {
 	return team, err
 }
 
+// teamByID reads one team by id: ErrNotFound.
+func (t *tx) teamByID(id int64) (team Team, err error) {
+	found := false
+	err = t.rows(selectTeam+`WHERE t.id = ?`, []any{id}, func(scan func(...any) error) (err error) {
+		found = true
+		team, err = scanTeam(scan)
+		return err
+	})
+	if err == nil && !found {
+		err = fmt.Errorf("team: %w", ErrNotFound)
+	}
+	return team, err
+}
+
 // AddTeam adds a team with a workspace, and its owner: ErrBadName, ErrExists,
 // ErrNotFound (the owner).
 func (s *Store) AddTeam(ctx context.Context, n NewTeam) (team Team, err error) {
@@ -87,28 +101,32 @@ func (s *Store) AddTeam(ctx context.Context, n NewTeam) (team Team, err error) {
 		return team, err
 	}
 	err = s.update(ctx, nil, func(t *tx) error {
-		owner, err := t.user(n.Owner)
-		if err != nil {
-			return fmt.Errorf("owner: %w", err)
-		}
-		if _, err := t.team(n.Name); !errors.Is(err, ErrNotFound) {
-			return firstError(err, ErrExists)
-		}
-		team = Team{Name: n.Name, Created: t.now}
-		team.ID, err = t.insert(`INSERT INTO teams (name, name_key, created_at) VALUES (?, ?, ?)`, n.Name, teamKey(n.Name), micros(t.now))
-		if err != nil {
-			return err
-		}
-		if err := t.addWorkspace(team.Workspace(), n.Quota); err != nil {
-			return err
-		}
-		if err := t.audit(n.By, "team.added", team.Workspace(), team.Name, ""); err != nil {
-			return err
-		}
-		m := teammate{team: team, user: owner}
-		return t.setRole(m, Owner, n.By)
+		team, err = t.addTeam(n)
+		return err
 	})
 	return team, err
+}
+
+func (t *tx) addTeam(n NewTeam) (team Team, err error) {
+	owner, err := t.user(n.Owner)
+	if err != nil {
+		return team, fmt.Errorf("owner: %w", err)
+	}
+	if _, err := t.team(n.Name); !errors.Is(err, ErrNotFound) {
+		return team, firstError(err, ErrExists)
+	}
+	team = Team{Name: n.Name, Created: t.now}
+	team.ID, err = t.insert(`INSERT INTO teams (name, name_key, created_at) VALUES (?, ?, ?)`, n.Name, teamKey(n.Name), micros(t.now))
+	if err != nil {
+		return team, err
+	}
+	if err := t.addWorkspace(team.Workspace(), n.Quota); err != nil {
+		return team, err
+	}
+	if err := t.audit(n.By, "team.added", team.Workspace(), team.Name, ""); err != nil {
+		return team, err
+	}
+	return team, t.setRole(teammate{team: team, user: owner}, Owner, n.By)
 }
 
 // Teams lists all teams by name.
@@ -141,18 +159,22 @@ func (s *Store) RemoveTeam(ctx context.Context, name string, by Actor) error {
 		if err != nil {
 			return err
 		}
-		if err := t.removeWorkspace(team.Workspace(), by, team.Name); err != nil {
-			return err
-		}
-		if err := t.endUploadsFor(team); err != nil {
-			return err
-		}
-		// Members and accounts go with the row (ON DELETE CASCADE).
-		if _, err := t.exec(`DELETE FROM teams WHERE id = ?`, team.ID); err != nil {
-			return err
-		}
-		return t.audit(by, "team.removed", team.Workspace(), team.Name, "")
+		return t.removeTeam(team, by)
 	})
+}
+
+func (t *tx) removeTeam(team Team, by Actor) error {
+	if err := t.removeWorkspace(team.Workspace(), by, team.Name); err != nil {
+		return err
+	}
+	if err := t.endUploadsFor(team); err != nil {
+		return err
+	}
+	// Members and accounts go with the row (ON DELETE CASCADE).
+	if _, err := t.exec(`DELETE FROM teams WHERE id = ?`, team.ID); err != nil {
+		return err
+	}
+	return t.audit(by, "team.removed", team.Workspace(), team.Name, "")
 }
 
 // endUploadsFor ends the uploads of all accounts that are limited to a team.
@@ -221,8 +243,8 @@ func (t *tx) teammate(team, user string) (m teammate, err error) {
 //
 // Errors: ErrBadName (role), ErrNotFound (team, user), ErrLastOwner.
 func (s *Store) SetMember(ctx context.Context, team, user string, role Role, by Actor) error {
-	if !role.Valid() {
-		return fmt.Errorf("%w: there is no role %q", ErrBadName, role)
+	if err := role.check(); err != nil {
+		return err
 	}
 	return s.update(ctx, nil, func(t *tx) error {
 		m, err := t.teammate(team, user)
@@ -231,6 +253,13 @@ func (s *Store) SetMember(ctx context.Context, team, user string, role Role, by 
 		}
 		return t.setRole(m, role, by)
 	})
+}
+
+func (r Role) check() error {
+	if !r.Valid() {
+		return fmt.Errorf("%w: there is no role %q", ErrBadName, r)
+	}
+	return nil
 }
 
 // setRole is SetMember once the member is known.
@@ -268,14 +297,18 @@ func (s *Store) RemoveMember(ctx context.Context, team, user string, by Actor) e
 		if err != nil {
 			return err
 		}
-		if _, err := t.exec(`DELETE FROM team_members WHERE team_id = ? AND user_id = ?`, m.team.ID, m.user.ID); err != nil {
-			return err
-		}
-		if err := t.keepOwner(m); err != nil {
-			return err
-		}
-		return t.removedMember(m, by)
+		return t.removeMember(m, by)
 	})
+}
+
+func (t *tx) removeMember(m teammate, by Actor) error {
+	if _, err := t.exec(`DELETE FROM team_members WHERE team_id = ? AND user_id = ?`, m.team.ID, m.user.ID); err != nil {
+		return err
+	}
+	if err := t.keepOwner(m); err != nil {
+		return err
+	}
+	return t.removedMember(m, by)
 }
 
 // removedMember ends what a former member had in the team's workspace.

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -119,28 +120,36 @@ func (s *Store) Users(ctx context.Context) (us []User, err error) {
 
 // AddUser adds a user with a personal workspace: ErrBadName, ErrExists.
 func (s *Store) AddUser(ctx context.Context, n NewUser) (u User, err error) {
-	if err := CheckUserName(n.Name); err != nil {
+	if err := n.check(); err != nil {
 		return u, err
 	}
 	err = s.update(ctx, nil, func(t *tx) error {
-		if taken, err := t.taken(n.Name); err != nil || taken {
-			return firstError(err, ErrExists)
-		}
-		id, err := t.insert(`INSERT INTO users (name, name_key, display_name, password_hash, is_admin, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?)`,
-			n.Name, userKey(n.Name), n.DisplayName, null(n.PasswordHash), btoi(n.Admin), micros(t.now), micros(t.now))
-		if err != nil {
-			return err
-		}
-		if err := t.addWorkspace(lockns.Workspace{Kind: lockns.Personal, ID: id}, n.Quota); err != nil {
-			return err
-		}
-		if err := t.audit(n.By, "user.added", lockns.Workspace{}, n.Name, ""); err != nil {
-			return err
-		}
-		u, err = t.user(n.Name)
+		u, err = t.addUser(n)
 		return err
 	})
 	return u, err
+}
+
+func (n NewUser) check() error {
+	return errors.Join(CheckUserName(n.Name), CheckDisplayName(n.DisplayName))
+}
+
+func (t *tx) addUser(n NewUser) (u User, err error) {
+	if taken, err := t.taken(n.Name); err != nil || taken {
+		return u, firstError(err, ErrExists)
+	}
+	id, err := t.insert(`INSERT INTO users (name, name_key, display_name, password_hash, is_admin, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+		n.Name, userKey(n.Name), n.DisplayName, null(n.PasswordHash), btoi(n.Admin), micros(t.now), micros(t.now))
+	if err != nil {
+		return u, err
+	}
+	if err := t.addWorkspace(lockns.Workspace{Kind: lockns.Personal, ID: id}, n.Quota); err != nil {
+		return u, err
+	}
+	if err := t.audit(n.By, "user.added", lockns.Workspace{}, n.Name, ""); err != nil {
+		return u, err
+	}
+	return t.user(n.Name)
 }
 
 func (t *tx) taken(name string) (taken bool, err error) {
@@ -169,30 +178,45 @@ func (t *tx) addWorkspace(ws lockns.Workspace, quota int64) error {
 	return err
 }
 
-// SetUser changes a user: ErrNotFound. What a login proves changes auth_version;
-// disabling ends the user's locks in the same transaction.
+// SetUser changes a user: ErrNotFound, ErrBadName (the display name). What a login
+// proves changes auth_version; disabling ends the user's locks in the same
+// transaction.
 func (s *Store) SetUser(ctx context.Context, name string, p UserPatch) (u User, err error) {
+	if err := p.check(); err != nil {
+		return u, err
+	}
 	err = s.update(ctx, nil, func(t *tx) error {
 		if u, err = t.user(name); err != nil {
 			return err
 		}
-		if p.Disabled != nil && *p.Disabled {
-			if err := t.dropHeld(u, p.By, "user disabled"); err != nil {
-				return err
-			}
-		}
-		if err := t.setUser(u.ID, p); err != nil {
-			return err
-		}
-		if changes := p.changes(); changes != "" {
-			if err := t.audit(p.By, "user.changed", lockns.Workspace{}, u.Name, changes); err != nil {
-				return err
-			}
-		}
-		u, err = t.user(name)
+		u, err = t.changeUser(u, p)
 		return err
 	})
 	return u, err
+}
+
+func (p UserPatch) check() error {
+	if p.DisplayName == nil {
+		return nil
+	}
+	return CheckDisplayName(*p.DisplayName)
+}
+
+func (t *tx) changeUser(u User, p UserPatch) (User, error) {
+	if p.Disabled != nil && *p.Disabled {
+		if err := t.dropHeld(u, p.By, "user disabled"); err != nil {
+			return u, err
+		}
+	}
+	if err := t.setUser(u.ID, p); err != nil {
+		return u, err
+	}
+	if changes := p.changes(); changes != "" {
+		if err := t.audit(p.By, "user.changed", lockns.Workspace{}, u.Name, changes); err != nil {
+			return u, err
+		}
+	}
+	return t.userByID(u.ID)
 }
 
 // changes are the patch's, for the audit log. A password is not shown.
@@ -245,8 +269,13 @@ func (t *tx) setUser(id int64, p UserPatch) error {
 	if p.Quota == nil {
 		return nil
 	}
+	return t.setQuota(lockns.Workspace{Kind: lockns.Personal, ID: id}, *p.Quota)
+}
+
+// setQuota says how many bytes a workspace may store; 0 is the default.
+func (t *tx) setQuota(ws lockns.Workspace, quota int64) error {
 	_, err := t.exec(`UPDATE storage_usage SET quota = ? WHERE namespace_id =
-(SELECT id FROM resource_lock_namespaces WHERE workspace_type = 'personal' AND workspace_id = ?)`, null(*p.Quota), id)
+(SELECT id FROM resource_lock_namespaces WHERE workspace_type = ? AND workspace_id = ?)`, null(quota), string(ws.Kind), ws.ID)
 	return err
 }
 
@@ -298,21 +327,25 @@ func (s *Store) RemoveUser(ctx context.Context, name string, by Actor) error {
 		if err != nil {
 			return err
 		}
-		if err := t.dropHeld(u, by, "user removed"); err != nil {
-			return err
-		}
-		if err := t.removeWorkspace(u.Workspace(), by, u.Name); err != nil {
-			return err
-		}
-		if err := t.endUploadsOf(u.ID); err != nil {
-			return err
-		}
-		// Memberships and accounts go with the row (ON DELETE CASCADE).
-		if _, err := t.exec(`DELETE FROM users WHERE id = ?`, u.ID); err != nil {
-			return err
-		}
-		return t.audit(by, "user.removed", lockns.Workspace{}, u.Name, "")
+		return t.removeUser(u, by)
 	})
+}
+
+func (t *tx) removeUser(u User, by Actor) error {
+	if err := t.dropHeld(u, by, "user removed"); err != nil {
+		return err
+	}
+	if err := t.removeWorkspace(u.Workspace(), by, u.Name); err != nil {
+		return err
+	}
+	if err := t.endUploadsOf(u.ID); err != nil {
+		return err
+	}
+	// Memberships and accounts go with the row (ON DELETE CASCADE).
+	if _, err := t.exec(`DELETE FROM users WHERE id = ?`, u.ID); err != nil {
+		return err
+	}
+	return t.audit(by, "user.removed", lockns.Workspace{}, u.Name, "")
 }
 
 // removeWorkspace ends a workspace and all locks in it. owner is whose it was.
