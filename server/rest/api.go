@@ -88,6 +88,8 @@ func New(o Options) *API {
 var registrations = []func(*API){
 	(*API).registerSessions,
 	(*API).registerWorkspaces,
+	(*API).registerUsers,
+	(*API).registerTeams,
 	(*API).registerAppPasswords,
 	(*API).registerMounts,
 	(*API).registerAudit,

@@ -29,6 +29,16 @@
 // What the caller may not see is not there: a resource of somebody else's
 // workspace gets the same 404 as an id that nothing has.
 //
+// # Users and teams
+//
+// Administrators manage users, and all teams; owners and admins manage the members
+// of their team, and only owners make, change or remove owners. The store decides it
+// in the transaction of the change. Somebody becomes a member by their whole login
+// name, which owners and admins learn to exist by it; nobody else can list or guess
+// users, and ids of those who are no members are not found. An app password that is
+// limited or only reads manages nothing, and no app password is the way to a new
+// password of its own user.
+//
 // # Lists
 //
 // Lists come in pages. A cursor says where the next one starts, by the key of the

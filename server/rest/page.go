@@ -17,7 +17,7 @@ type Paging struct {
 
 // Page is a page of a list.
 type Page[D any] struct {
-	Items []D    `json:"items" nullable:"false"`
+	Items []D    `json:"items"`
 	Next  string `json:"next,omitempty" maxLength:"4096" doc:"The cursor of the next page; absent on the last."`
 }
 

@@ -23,8 +23,8 @@ type Workspace struct {
 	Quota    int64  `json:"quota,omitempty" doc:"Bytes that may be stored in it; absent without a limit."`
 }
 
-// inWorkspace names a workspace in a path.
-type inWorkspace struct {
+// InWorkspace names a workspace in a path.
+type InWorkspace struct {
 	Workspace string `path:"workspace" maxLength:"32" example:"team-3" doc:"personal-7, team-3; personal is the caller's own."`
 }
 
@@ -68,7 +68,7 @@ func (a *API) workspacesAfter(ctx context.Context, who *Caller, after lockns.Wor
 	return []store.WorkspaceInfo{i}, err
 }
 
-func (a *API) getWorkspace(ctx context.Context, who *Caller, in *inWorkspace) (*struct{ Body Workspace }, error) {
+func (a *API) getWorkspace(ctx context.Context, who *Caller, in *InWorkspace) (*struct{ Body Workspace }, error) {
 	ws, err := parseWorkspace(who, in.Workspace)
 	if err != nil {
 		return nil, err
