@@ -163,6 +163,10 @@
 // resource and end without a word; whoever must not be overtaken compares their
 // fencing numbers.
 //
+// TryNamed does so for the users of a workspace. What is stored begins with the
+// workspace, which no name can leave, and with the user, so that nobody holds, renews
+// or releases another's. There are 256 at most in a workspace, and they end with it.
+//
 // # Migrations
 //
 // A migration looks at all data first, while the database refuses writes, names

@@ -39,6 +39,8 @@ var (
 	ErrMember = errors.New("store: member already")
 	// ErrSelf: an administrator may not take that from themselves.
 	ErrSelf = errors.New("store: not of one's own")
+	// ErrTooManyNamedLocks: the workspace has as many named locks as allowed.
+	ErrTooManyNamedLocks = errors.New("store: too many named locks")
 	// ErrTooManyAccounts: the user has as many accounts as allowed.
 	ErrTooManyAccounts = errors.New("store: too many accounts")
 	// ErrPrecondition: a Claim's condition is false.

@@ -170,6 +170,17 @@ func listPeople(t *testing.T, f *fixture, team store.Team, bob store.User) {
 	_, err = f.SetUser(ctx, "ada", store.UserPatch{Admin: new(true)})
 	must(t, err)
 	m := f.Manage(store.Actor{ID: f.user.ID, Name: f.user.Name})
+	named := store.NamedAt{Workspace: team.Workspace(), Name: "build", By: lockns.Credentials{User: f.user.ID}}
+	g, _, err := f.TryNamed(ctx, named, time.Minute)
+	must(t, err)
+	_, _, err = f.RenewNamed(ctx, named, g.Fence, time.Minute)
+	must(t, err)
+	for _, only := range []string{"", "build"} {
+		_, err = f.NamedLocks(ctx, team.Workspace(), only, "", 10)
+		must(t, err)
+	}
+	_, err = f.ReleaseNamed(ctx, named, g.Fence)
+	must(t, err)
 	must(t, m.SetTeamQuota(ctx, team.ID, 1<<30))
 	must(t, m.SetMember(ctx, team.ID, bob.ID, store.Admin))
 	must(t, m.SetMember(ctx, team.ID, bob.ID, store.Viewer))

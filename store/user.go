@@ -368,6 +368,9 @@ func (t *tx) removeWorkspace(ws lockns.Workspace, by Actor, owner string) error 
 	if err := t.abandonTrash(sp); err != nil {
 		return err
 	}
+	if err := t.dropNamed(ws); err != nil {
+		return err
+	}
 	t.after = append(t.after, t.s.signalPurge)
 	delete(t.spaces, ws)
 	_, err = t.exec(`DELETE FROM resource_lock_namespaces WHERE id = ?`, sp.id)

@@ -90,6 +90,7 @@ var registrations = []func(*API){
 	(*API).registerWorkspaces,
 	(*API).registerUsers,
 	(*API).registerTeams,
+	(*API).registerNamedLocks,
 	(*API).registerAppPasswords,
 	(*API).registerMounts,
 	(*API).registerAudit,

@@ -39,6 +39,13 @@
 // limited or only reads manages nothing, and no app password is the way to a new
 // password of its own user.
 //
+// # Named locks
+//
+// Members of a workspace agree on work by locks on names, which protect no file. One
+// is granted to a user and what they call their program, until its time is over; the
+// number of the grant is what renews and releases it, in the same hands only. Viewers
+// see who holds what. A login of one folder sees none.
+//
 // # Lists
 //
 // Lists come in pages. A cursor says where the next one starts, by the key of the

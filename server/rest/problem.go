@@ -96,6 +96,7 @@ var refusals = []struct {
 	{store.ErrTooMany, 403, "too_many_members", "too many members are below this folder", false, false},
 	{store.ErrForbidden, 403, "forbidden", "you may not do this here", false, false},
 	{store.ErrLastOwner, 409, "team.last_owner", "a team with members keeps an owner", false, false},
+	{store.ErrTooManyNamedLocks, 507, "named_lock.limit", "the workspace has as many named locks as allowed", false, false},
 	{store.ErrMember, 409, "member.exists", "the user is a member already", false, false},
 	{store.ErrSelf, 409, "user.self", "administrators cannot end their own role or login, and change their own password at /me", false, false},
 	{store.ErrTooManyAccounts, 409, "app_password.limit", "you have as many app passwords as allowed", false, false},
