@@ -270,20 +270,22 @@ func (s *Store) AccountsOf(ctx context.Context, user int64) (all []Account, err 
 
 // RemoveAccountOf is RemoveAccount of a user and an account known by id.
 func (s *Store) RemoveAccountOf(ctx context.Context, user, id int64, by Actor) error {
-	return s.update(ctx, nil, func(t *tx) error {
-		u, err := t.userByID(user)
-		if err != nil {
-			return err
-		}
-		gone, err := t.accounts(u.ID, `AND a.id = ?`, id)
-		if err == nil && len(gone) == 0 {
-			err = fmt.Errorf("account: %w", ErrNotFound)
-		}
-		if err != nil {
-			return err
-		}
-		return t.dropAccounts(by, u, gone)
-	})
+	return s.update(ctx, nil, func(t *tx) error { return t.removeAccount(user, id, by) })
+}
+
+func (t *tx) removeAccount(user, id int64, by Actor) error {
+	u, err := t.userByID(user)
+	if err != nil {
+		return err
+	}
+	gone, err := t.accounts(u.ID, `AND a.id = ?`, id)
+	if err == nil && len(gone) == 0 {
+		err = fmt.Errorf("account: %w", ErrNotFound)
+	}
+	if err != nil {
+		return err
+	}
+	return t.dropAccounts(by, u, gone)
 }
 
 // RemoveAccount removes an account, which opens nothing from then on, with the

@@ -140,6 +140,16 @@ func (m Manager) RemoveUser(ctx context.Context, id int64) error {
 	})
 }
 
+// RemoveAccount is Store.RemoveAccountOf for an administrator.
+func (m Manager) RemoveAccount(ctx context.Context, user, id int64) error {
+	return m.s.update(ctx, nil, func(t *tx) error {
+		if err := m.administers(t); err != nil {
+			return err
+		}
+		return t.removeAccount(user, id, m.by)
+	})
+}
+
 // AddTeam is Store.AddTeam for an administrator.
 func (m Manager) AddTeam(ctx context.Context, n NewTeam) (team Team, err error) {
 	if err := CheckTeamName(n.Name); err != nil {

@@ -51,6 +51,8 @@ func TestManagerAsksInTheTransaction(t *testing.T) {
 			same(t, "add a user", err, c.want.users)
 			_, err = m.SetUser(ctx, bob.ID, store.UserPatch{Quota: &quota})
 			same(t, "change a user", err, c.want.users)
+			phone := f.account("phone "+c.name, store.NewAccount{})
+			same(t, "remove an account", m.RemoveAccount(ctx, f.user.ID, phone.ID), c.want.users)
 			same(t, "remove a user", m.RemoveUser(ctx, gone.ID), c.want.users)
 			_, err = m.AddTeam(ctx, store.NewTeam{Name: name, Owner: "ada"})
 			same(t, "add a team", err, c.want.users)

@@ -90,6 +90,33 @@ func (a *API) registerUsers() {
 	}, func(ctx context.Context, who *Caller, in *ByUser) (*struct{}, error) {
 		return nil, a.manage(who).RemoveUser(ctx, in.ID)
 	})
+	a.registerPasswordsOfUsers()
+}
+
+func (a *API) registerPasswordsOfUsers() {
+	tag := []string{"Users"}
+	register(a, Administrator, huma.Operation{
+		OperationID: "listUserAppPasswords", Method: http.MethodGet, Path: "/admin/users/{id}/app-passwords", Tags: tag, Summary: "A user's app passwords, by name",
+		Description: "A user has 100 at most.", Errors: []int{http.StatusNotFound},
+	}, func(ctx context.Context, _ *Caller, in *ByUser) (*struct{ Body Page[AppPassword] }, error) {
+		if _, err := a.o.Store.UserByID(ctx, in.ID); err != nil {
+			return nil, err
+		}
+		all, err := a.o.Store.AccountsOf(ctx, in.ID)
+		if err != nil {
+			return nil, err
+		}
+		return a.appPasswords(ctx, all)
+	})
+	register(a, Administrator, huma.Operation{
+		OperationID: "removeUserAppPassword", Method: http.MethodDelete, Path: "/admin/users/{id}/app-passwords/{password}", Tags: tag, Summary: "Revoke an app password of a user",
+		DefaultStatus: http.StatusNoContent, Errors: []int{http.StatusNotFound},
+	}, func(ctx context.Context, who *Caller, in *struct {
+		ByUser
+		Password int64 `path:"password" minimum:"1" doc:"The id of the app password."`
+	}) (*struct{}, error) {
+		return nil, a.manage(who).RemoveAccount(ctx, in.ID, in.Password)
+	})
 }
 
 // manage is for changes of users and teams in the caller's name.

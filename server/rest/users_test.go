@@ -188,3 +188,23 @@ func TestListUsers(t *testing.T) {
 	boss.do("GET", "/admin/users?limit=1&name=ab", nil).wants(200).into(&p)
 	boss.do("GET", "/admin/users?cursor="+p.Next, nil).refuses(400, "cursor.invalid")
 }
+
+// TestAppPasswordsOfUsers: an administrator sees what logs in for a user, and ends
+// it.
+func TestAppPasswordsOfUsers(t *testing.T) {
+	w := newWorld(t)
+	boss, ada, bob := w.admin("boss"), w.user("ada"), w.user("bob")
+	ada.limited(store.NewAccount{Name: "phone", ReadOnly: true})
+	var p page[rest.AppPassword]
+	boss.do("GET", userPath(ada.user)+"/app-passwords", nil).wants(200).into(&p)
+	wantEqual(t, "listed", len(p.Items), 2)
+	wantEqual(t, "name", p.Items[0].Name+" "+p.Items[1].Name, "phone tests")
+	at := fmt.Sprintf("/app-passwords/%d", p.Items[1].ID)
+	boss.do("DELETE", userPath(bob.user)+at, nil).refuses(404, "not_found")
+	boss.do("GET", userPath(store.User{ID: 99})+"/app-passwords", nil).refuses(404, "not_found")
+	ada.do("GET", "/me", nil).wants(200)
+	boss.do("DELETE", userPath(ada.user)+at, nil).wants(204)
+	wantEqual(t, "audited", w.audited(1), "boss account.removed ada tests")
+	ada.do("GET", "/me", nil).refuses(401, "login.required")
+	boss.do("DELETE", userPath(ada.user)+at, nil).refuses(404, "not_found")
+}
