@@ -86,10 +86,10 @@ type chaos struct {
 
 // start starts the program on the data there is. Half of the rounds run without
 // flushing each commit, which must survive the death of the process as well, and
-// half of them keep versions.
+// half of them keep versions. Some have a trash.
 func (c *chaos) start(t *testing.T, round int) {
 	t.Helper()
-	args := append([]string{"--sync", []string{"full", "normal"}[round%2], "--versions", []string{"0", "3"}[round/2%2]}, anonymous...)
+	args := append([]string{"--sync", []string{"full", "normal"}[round%2], "--versions", []string{"0", "3"}[round/2%2], "--trash", []string{"0", "1d"}[(round+1)/2%2]}, anonymous...)
 	p, err := Start(context.WithoutCancel(t.Context()), Options{Path: c.path, Data: c.data, Password: testPassword, Args: args})
 	if err != nil {
 		t.Fatal(err)

@@ -82,6 +82,9 @@
 // light months after they happened, and no longer, since the entries say who was
 // where when.
 //
+// What --trash keeps is purged by the same round as removed folders are: at once
+// when somebody purges it, and within ten minutes of its time.
+//
 // # Behind a proxy
 //
 // X-Forwarded-Proto, -Host, -Prefix and -For are believed from the addresses in

@@ -15,6 +15,8 @@ type Trashed struct {
 	ID int64 // of the entry; it is not the resource's
 	// Resource is the identity that the resource had and gets back.
 	Resource lockns.Root
+	// Folder is the id of the folder it was in.
+	Folder int64
 	// Path is where it was when it was removed, below the Base of the target asked,
 	// its own name last.
 	Path Path
@@ -30,12 +32,6 @@ type Trashed struct {
 	namespace int64  // id of the namespace row
 	ancestry  string // of the folder it was in
 	path      Path   // below the workspace root
-}
-
-// folder is the id of the folder it was in.
-func (e *Trashed) folder() int64 {
-	ids := folderIDs(e.ancestry)
-	return ids[len(ids)-1].(int64)
 }
 
 // seenFrom says whether the entry came from a folder or from below it, and cuts
@@ -105,6 +101,9 @@ func scanTrashed(scan func(...any) error) (e Trashed, err error) {
 	err = scan(&e.ID, &e.holder, &e.namespace, &folder, &e.Resource.ID, &e.Size, &e.ancestry, &path, &e.RemovedBy, &removed, &expires)
 	if e.Resource.Kind = lockns.FileRoot; folder {
 		e.Resource.Kind = lockns.FolderRoot
+	}
+	if ids := folderIDs(e.ancestry); len(ids) > 0 {
+		e.Folder = ids[len(ids)-1].(int64)
 	}
 	e.path, e.Removed, e.Expires = ParsePath(path), fromMicros(removed), fromMicros(expires)
 	return e, err
@@ -222,7 +221,7 @@ func (t *tx) findForRestore(target Target, e Trashed, o RestoreOptions) (*spot, 
 		o.Name = e.path.Base()
 	}
 	if o.Folder == 0 {
-		o.Folder = e.folder()
+		o.Folder = e.Folder
 	}
 	target.Start, target.Path = lockns.Root{Kind: lockns.FolderRoot, ID: o.Folder}, Path{o.Name}
 	dst, err := t.find(target)

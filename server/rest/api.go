@@ -101,6 +101,7 @@ var registrations = []func(*API){
 	(*API).registerLocks,
 	(*API).registerAdminLocks,
 	(*API).registerEvents,
+	(*API).registerTrash,
 }
 
 // ServeHTTP implements http.Handler.

@@ -126,6 +126,14 @@
 // A login that is limited to a folder is told what is in it. Of locks above that reach
 // into it, it learns that they are there, and not where.
 //
+// # Trash
+//
+// Where the server keeps what is removed (--trash), every door's removals can be
+// restored here. A login that is limited to a folder has the trash of that folder:
+// what was removed from it or from below it, whatever became of the folders since.
+// A page of the trash looks at as many entries as it may have items, and leaves out
+// what is not for this login, so that it costs the same however much that is.
+//
 // # Failures
 //
 // All are problem documents (RFC 9457) with a code that programs can rely on. One

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"golang.org/x/crypto/argon2"
 
@@ -52,7 +53,7 @@ func newScene(t *testing.T) *scene {
 	t.Helper()
 	s := &scene{people: map[string]*client{}}
 	s.world = newWorld(t, func(so *store.Options, ro *rest.Options) {
-		so.Versions = 3
+		so.Versions, so.Trash = 3, time.Hour
 		// The brake is for those who guess: here each request comes from somewhere else.
 		ro.Address = func(*http.Request) netip.Addr {
 			n := s.from.Add(1)
@@ -170,6 +171,14 @@ func init() { // which refers to itself
 			folder := s.value("folder")
 			s.owner.lock(s.in("/in/folder"), store.LockSpec{Origin: lockns.Product})
 			return folder
+		},
+		"trash": func(s *stage) any {
+			s.value("in")
+			s.owner.put(s.in("/in/removed"), "x")
+			s.owner.remove(s.in("/in/removed"))
+			all, _, err := s.Trash(s.t.Context(), s.in("/"), 0, 1)
+			must(s.t, err)
+			return all[0].ID
 		},
 		"lock": func(s *stage) any {
 			s.value("file")
