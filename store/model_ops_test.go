@@ -20,10 +20,11 @@ type action struct {
 	at, to place
 	passes []pass
 	wish   wish
-	which  int           // the step whose lock is meant; 0: by origin
+	which  int           // the step whose lock, or waste, is meant; 0: by origin
 	origin lockns.Origin // of the lock meant by origin
 	after  time.Duration // how far the clock moves
 	role   store.Role
+	name   string // what is restored gets; "" is its own
 
 	shallow, noOverwrite bool
 }
@@ -66,6 +67,11 @@ func (s action) String() string {
 		fmt.Fprintf(&b, " %+v", s.wish)
 	case "refresh":
 		fmt.Fprintf(&b, " lasts %v", s.wish.lasts)
+	case "restore":
+		if s.to.path != "" {
+			fmt.Fprintf(&b, " to %v", s.to)
+		}
+		fmt.Fprintf(&b, " as %q", s.name)
 	}
 	if s.which != 0 || s.origin != "" {
 		fmt.Fprintf(&b, " meaning #%d%s", s.which, s.origin)
@@ -110,6 +116,10 @@ func (w *world) apply(s action, c caller) (o verdict, granted *grant) {
 		o = w.patch(s, c)
 	case "remove":
 		o = w.remove(s, c)
+	case "restore":
+		o = w.restore(s, c)
+	case "purge trash", "empty trash":
+		o = w.purgeTrash(s, c)
 	case "move":
 		o = w.move(s, c)
 	case "copy":
@@ -139,6 +149,8 @@ func (w *world) without(s action) verdict {
 		return verdict{class: "ok", note: w.turning()}
 	case "expire":
 		w.end(func(g *grant) bool { return !w.active(g) })
+	case "purge":
+		w.lose(func(d *waste) bool { return !w.now.Before(d.ends) })
 	case "member":
 		w.roles[bobID] = s.role
 		if s.role == store.Viewer {
@@ -240,7 +252,7 @@ func (w *world) remove(s action, c caller) verdict {
 		return o
 	}
 	w.end(func(g *grant) bool { return g.on.in(at.item) })
-	at.item.unhang()
+	w.discard(at, s.n)
 	return succeeded
 }
 

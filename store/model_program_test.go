@@ -16,6 +16,8 @@ type generator struct {
 	w     *world
 	n     int
 	spent []int // steps whose locks were seen
+
+	removed []int // steps that removed something
 }
 
 // maxItems is how big a workspace may grow before it is thinned out.
@@ -49,6 +51,8 @@ func (g *generator) next() action {
 		g.mean(&s)
 	case "force":
 		s.which = g.anyLock()
+	case "restore", "purge trash", "empty trash":
+		g.aboutTrash(&s)
 	case "move", "copy":
 		g.transfer(&s)
 	case "advance":
@@ -73,8 +77,9 @@ func (g *generator) op() string {
 		name   string
 		weight int
 	}{
-		{"lock", 26}, {"put", 12}, {"mkdir", 10}, {"patch", 6}, {"move", 14}, {"copy", 10}, {"remove", 5}, {"refresh", 6},
-		{"unlock", 8}, {"relock", 4}, {"force", 2}, {"advance", 7}, {"expire", 2}, {"purge", 1}, {"member", 1}, {"unmember", 1},
+		{"lock", 26}, {"put", 12}, {"mkdir", 10}, {"patch", 6}, {"move", 17}, {"copy", 10}, {"remove", 5}, {"refresh", 6},
+		{"unlock", 10}, {"relock", 6}, {"force", 2}, {"advance", 7}, {"expire", 2}, {"purge", 1}, {"member", 1}, {"unmember", 1},
+		{"restore", 7}, {"purge trash", 2}, {"empty trash", 1},
 	}
 	total := 0
 	for _, o := range ops {
@@ -205,7 +210,7 @@ func (g *generator) mean(s *action) {
 	if g.chance(85) {
 		s.at = g.reached(l)
 	}
-	if inner := l.on.all()[1:]; len(inner) > 0 && g.chance(25) { // through a mount below it
+	if inner := l.on.all()[1:]; len(inner) > 0 && g.chance(35) { // through a mount below it
 		i := one(g, inner...)
 		s.at = place{room: g.w.roomAt(i.where()), base: &base{g.w.roomAt(i.where()), i.names().String()}, path: "/"}
 	}
@@ -216,6 +221,54 @@ func (g *generator) mean(s *action) {
 		s.which, s.origin = 0, l.origin
 	}
 	s.passes = g.passes(s.user)
+}
+
+// aboutTrash draws what of the trash is meant, in whose trash, and where it goes.
+func (g *generator) aboutTrash(s *action) {
+	s.at = place{room: one(g, 0, 1, 2, 2), path: "/"}
+	s.which = g.n
+	if g.chance(25) {
+		s.user = one(g, 0, 2) // perhaps no member of the team
+	}
+	if len(g.removed) > 0 { // perhaps it is lost, or restored, long since
+		s.which = one(g, g.removed...)
+	}
+	var d *waste
+	if len(g.w.trash) > 0 && g.chance(90) {
+		d = one(g, g.w.trash...)
+		s.which, s.at.room = d.born, g.w.roomAt(d.room)
+	}
+	if g.chance(30) {
+		folder := one(g, g.folders(s.at.room)...)
+		if d != nil && g.chance(70) {
+			folder = one(g, d.in...)
+		}
+		if folder.where() != nil { // else it is in the trash itself
+			s.at.base = &base{g.w.roomAt(folder.where()), folder.names().String()}
+		}
+	}
+	if g.chance(5) {
+		s.at.base = &base{s.at.room, "/none"}
+	}
+	if s.op == "restore" && g.chance(50) {
+		room := s.at.room
+		if g.chance(10) {
+			room = one(g, 0, 1, 2)
+		}
+		to := one(g, g.folders(room)...)
+		s.to = g.through(room, to, to.names())
+		if g.chance(10) {
+			s.to = g.there()
+		}
+	}
+	if g.chance(40) {
+		s.name = g.name()
+	}
+}
+
+// folders are those of a workspace.
+func (g *generator) folders(room int) []*item {
+	return slices.DeleteFunc(g.w.rooms[room].top.all(), func(i *item) bool { return !i.folder })
 }
 
 // transfer draws the other end of a move or copy.
@@ -235,6 +288,9 @@ func (g *generator) transfer(s *action) {
 			s.to = g.through(where, l.on, l.on.names())
 		}
 	}
+	if s.op == "move" && g.chance(15) {
+		g.emigrate(s)
+	}
 	if g.chance(4) { // onto itself, spelled in another way or not
 		s.to = s.at
 		s.to.path = g.respell(store.ParsePath(s.at.path))
@@ -242,6 +298,26 @@ func (g *generator) transfer(s *action) {
 	src := g.w.find(s.at)
 	if src.item != nil && len(src.item.all()) > maxItems/2 { // copies of copies grow fast
 		s.shallow = true
+	}
+}
+
+// emigrate draws a folder with several WOPI locks in it to another workspace, with
+// all their tokens, if there is one.
+func (g *generator) emigrate(s *action) {
+	for _, l := range g.w.actives() {
+		for _, m := range g.w.actives() {
+			folder := l.on.up
+			if l == m || l.origin != lockns.WOPI || m.origin != lockns.WOPI || folder == nil || folder.up == nil || !m.on.in(folder) {
+				continue
+			}
+			room := g.w.roomAt(folder.where())
+			s.user, s.passes = 1, nil
+			for _, k := range g.w.actives() {
+				s.passes = append(s.passes, pass{born: k.born, origin: k.origin})
+			}
+			s.at, s.to = g.through(room, folder, folder.names()), g.memberIn((room+1)%3)
+			return
+		}
 	}
 }
 

@@ -75,7 +75,7 @@ func (r *run) caller(s action) caller {
 // step.
 func (r *run) operation(s action) func() (verdict, lockns.Lock, error) {
 	at, to, c := r.w.target(s.at), r.w.target(s.to), r.claim(s)
-	about := r.about(s)
+	about, trash := r.about(s), r.trashStep(s)
 	return func() (verdict, lockns.Lock, error) {
 		var created bool
 		var l store.Locked
@@ -94,6 +94,8 @@ func (r *run) operation(s action) func() (verdict, lockns.Lock, error) {
 			created, err = r.Move(ctx, at, to, store.MoveOptions{NoOverwrite: s.noOverwrite}, c)
 		case "copy":
 			_, created, err = r.Copy(ctx, at, to, store.CopyOptions{Shallow: s.shallow, NoOverwrite: s.noOverwrite}, c)
+		case "restore", "purge trash", "empty trash":
+			err = trash(at, c)
 		case "lock", "relock", "refresh", "unlock", "force":
 			l, err = about(at, c)
 		default:
@@ -300,6 +302,9 @@ func (r *run) compareRoom(room int, was roomState, is *roomState) error {
 		}
 	}
 	is.walked = r.says(room) // with the identities seen now
+	if err := r.compareTrash(room); err != nil {
+		return err
+	}
 	return r.compareLocks(room, is.locks)
 }
 

@@ -143,6 +143,7 @@ type world struct {
 	team   *room
 	roles  map[int64]store.Role // what the team's members are
 	limit  int                  // active locks a user may hold
+	trash  []*waste             // the oldest first; what is lost until the next purge
 }
 
 // place names a resource as a caller does: a workspace, the folder that the path
