@@ -20,7 +20,8 @@ func TestTrash(t *testing.T) {
 	s := start(t, cfg)
 	as := func(method, target, body string) (*http.Response, string) {
 		t.Helper()
-		resp, text := s.do(request{method: method, target: target, user: "admin", password: "secret", body: strings.NewReader(body)})
+		resp, text := s.do(request{method: method, target: target, user: "admin", password: "secret", body: strings.NewReader(body),
+			header: http.Header{"Content-Type": {"application/json"}}})
 		if resp.StatusCode >= 300 && method != "GET" {
 			t.Fatalf("%s %s: %d %s", method, target, resp.StatusCode, text)
 		}
@@ -42,7 +43,7 @@ func TestTrash(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &all); err != nil || len(all.Items) != 1 || all.Items[0].Path != "/d" {
 		t.Fatalf("trash %s: %v", text, err)
 	}
-	as("POST", fmt.Sprintf("/api/v1/workspaces/personal/trash/%d/restore", all.Items[0].ID), "")
+	as("POST", fmt.Sprintf("/api/v1/workspaces/personal/trash/%d/restore", all.Items[0].ID), "{}")
 	after, content := as("GET", "/dav/d/f", "")
 	if content != "content" || after.Header.Get("ETag") != before.Header.Get("ETag") {
 		t.Errorf("restored %q as %s, was %s", content, after.Header.Get("ETag"), before.Header.Get("ETag"))

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -49,7 +50,7 @@ type (
 	restoreTrashInput struct {
 		Workspace string `path:"workspace" maxLength:"32" example:"team-3"`
 		ID        int64  `path:"id" minimum:"1"`
-		Body      *RestoreTo
+		Body      RestoreTo
 	}
 )
 
@@ -127,13 +128,7 @@ func (a *API) restoreTrash(ctx context.Context, who *Caller, in *restoreTrashInp
 	if err != nil {
 		return nil, err
 	}
-	to := store.RestoreOptions{Folder: e.Folder}
-	if in.Body != nil {
-		to.Name = in.Body.Name
-		if in.Body.Parent != 0 {
-			to.Folder = in.Body.Parent
-		}
-	}
+	to := store.RestoreOptions{Folder: cmp.Or(in.Body.Parent, e.Folder), Name: in.Body.Name}
 	// The store finds the folder again; whether blocked names lead to it is asked here.
 	if _, _, err := a.find(ctx, who, folderID(to.Folder), store.Want{}); errors.Is(err, store.ErrNotFound) {
 		return nil, store.ErrNoParent

@@ -46,7 +46,7 @@ func TestTrash(t *testing.T) {
 		RemovedBy: "ada", Removed: at, Expires: at.Add(24 * time.Hour),
 	})
 	var r rest.Resource
-	ada.do("POST", ada.restorePath(), nil).wants(200).into(&r)
+	ada.do("POST", ada.restorePath(), rawJSON("{}")).wants(200).into(&r)
 	wantEqual(t, "restored", fmt.Sprint(r.ID, r.Path, r.ETag, r.Parent), fmt.Sprint(file.ID(), "/d/f", file.ETag, folder.ID()))
 	wantEqual(t, "entries", len(ada.trash()), 0)
 
@@ -54,11 +54,11 @@ func TestTrash(t *testing.T) {
 	ada.remove(ada.at("/d"))
 	wantEqual(t, "kind", ada.trash()[0].Kind, "folder")
 	old := fmt.Sprintf("/workspaces/personal/trash/%d/restore", ada.trash()[1].ID)
-	ada.do("POST", old, nil).refuses(409, "parent.missing")
+	ada.do("POST", old, rawJSON("{}")).refuses(409, "parent.missing")
 	ada.do("POST", old, map[string]any{"parent": w.root(ada.user.Workspace()), "name": "g"}).wants(200).into(&r)
 	wantEqual(t, "restored", r.Path, "/g")
 	ada.put(ada.at("/d"), "in the way")
-	ada.do("POST", ada.restorePath(), nil).refuses(409, "name.taken")
+	ada.do("POST", ada.restorePath(), rawJSON("{}")).refuses(409, "name.taken")
 	ada.do("POST", ada.restorePath(), rawJSON(`{"parent":`+missing+`}`)).refuses(409, "parent.missing")
 	ada.do("POST", ada.restorePath(), map[string]any{"name": "a/b"}).refuses(400, "name.invalid")
 	ada.do("POST", ada.restorePath(), map[string]any{"name": "e"}).wants(200)
@@ -68,7 +68,7 @@ func TestTrash(t *testing.T) {
 	entry := fmt.Sprintf("/workspaces/personal/trash/%d", ada.trash()[0].ID)
 	ada.do("DELETE", entry, nil).wants(204)
 	ada.do("DELETE", entry, nil).refuses(404, "not_found")
-	ada.do("POST", entry+"/restore", nil).refuses(404, "not_found")
+	ada.do("POST", entry+"/restore", rawJSON("{}")).refuses(404, "not_found")
 	var done rest.Emptied
 	ada.do("DELETE", "/workspaces/personal/trash", nil).wants(200).into(&done)
 	wantEqual(t, "purged", done.Purged, 1)
@@ -91,7 +91,7 @@ func TestRestoreIsRefusedByLocks(t *testing.T) {
 			Depth: lockns.Resource, Mode: lockns.Exclusive, Origin: origin, Holder: ada.user.ID, Timeout: time.Hour,
 		}, store.Holder(ada.user.ID))
 		must(t, err)
-		ada.do("POST", ada.restorePath(), nil).refuses(423, "resource.locked")
+		ada.do("POST", ada.restorePath(), rawJSON("{}")).refuses(423, "resource.locked")
 		_, err = w.ForceUnlock(t.Context(), l.Lock.ID, store.Actor{})
 		must(t, err)
 	}
@@ -100,7 +100,7 @@ func TestRestoreIsRefusedByLocks(t *testing.T) {
 	}, store.Holder(ada.user.ID))
 	must(t, err)
 	var r rest.Resource
-	ada.do("POST", ada.restorePath(), nil).wants(200).into(&r)
+	ada.do("POST", ada.restorePath(), rawJSON("{}")).wants(200).into(&r)
 	wantEqual(t, "state", r.LockState.State, "inherited")
 }
 
@@ -122,12 +122,12 @@ func TestTrashOfALimitedLogin(t *testing.T) {
 	wantEqual(t, "path", all[0].Path, "/f")
 	outside := fmt.Sprintf("/workspaces/personal/trash/%d", ada.trash()[0].ID)
 	inner.do("DELETE", outside, nil).refuses(404, "not_found")
-	inner.do("POST", outside+"/restore", nil).refuses(404, "not_found")
+	inner.do("POST", outside+"/restore", rawJSON("{}")).refuses(404, "not_found")
 	inner.do("POST", inner.restorePath(), map[string]any{"parent": outer.ID()}).refuses(409, "parent.missing")
 	reading := ada.limited(store.NewAccount{Name: "reading", Root: store.Path{"a", "b"}, ReadOnly: true})
 	wantEqual(t, "entries for who only reads", len(reading.trash()), 1)
-	reading.do("POST", inner.restorePath(), nil).refuses(403, "login.read_only")
-	inner.do("POST", inner.restorePath(), nil).wants(200)
+	reading.do("POST", inner.restorePath(), rawJSON("{}")).refuses(403, "login.read_only")
+	inner.do("POST", inner.restorePath(), rawJSON("{}")).wants(200)
 	var done rest.Emptied
 	inner.do("DELETE", "/workspaces/personal/trash", nil).wants(200).into(&done)
 	wantEqual(t, "purged", done.Purged, 0)
@@ -149,7 +149,7 @@ func TestTrashAndBlockedNames(t *testing.T) {
 	ada.do("POST", "/workspaces/personal/trash/1/restore", map[string]any{"name": "x"}).refuses(404, "not_found")
 	ada.do("POST", ada.restorePath(), map[string]any{"name": "HIDDEN"}).refuses(403, "name.blocked")
 	ada.do("POST", ada.restorePath(), map[string]any{"parent": hidden.ID()}).refuses(409, "parent.missing")
-	ada.do("POST", ada.restorePath(), nil).wants(200)
+	ada.do("POST", ada.restorePath(), rawJSON("{}")).wants(200)
 }
 
 // TestTrashPages: each page looks at as many entries as it may have items.
