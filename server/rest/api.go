@@ -91,6 +91,7 @@ var registrations = []func(*API){
 	(*API).registerUsers,
 	(*API).registerTeams,
 	(*API).registerNamedLocks,
+	(*API).registerTrash,
 	(*API).registerAppPasswords,
 	(*API).registerMounts,
 	(*API).registerAudit,
@@ -101,7 +102,6 @@ var registrations = []func(*API){
 	(*API).registerLocks,
 	(*API).registerAdminLocks,
 	(*API).registerEvents,
-	(*API).registerTrash,
 }
 
 // ServeHTTP implements http.Handler.
