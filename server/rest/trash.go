@@ -37,20 +37,19 @@ type Emptied struct {
 	Purged int `json:"purged" doc:"How many entries were purged."`
 }
 
-// The inputs. What huma reads is in no embedded struct that is not exported.
 type (
 	listTrashInput struct {
-		Workspace string `path:"workspace" maxLength:"32" example:"team-3"`
+		InWorkspace
 		Paging
 	}
 	trashInput struct {
-		Workspace string `path:"workspace" maxLength:"32" example:"team-3"`
-		ID        int64  `path:"id" minimum:"1"`
+		InWorkspace
+		ID int64 `path:"id" minimum:"1"`
 	}
 	restoreTrashInput struct {
-		Workspace string `path:"workspace" maxLength:"32" example:"team-3"`
-		ID        int64  `path:"id" minimum:"1"`
-		Body      RestoreTo
+		InWorkspace
+		ID   int64 `path:"id" minimum:"1"`
+		Body RestoreTo
 	}
 )
 
@@ -157,7 +156,7 @@ func (a *API) purgeTrash(ctx context.Context, who *Caller, in *trashInput) (*str
 	return nil, a.o.Store.PurgeTrash(ctx, t, e.ID, who.claim(nil))
 }
 
-func (a *API) emptyTrash(ctx context.Context, who *Caller, in *inWorkspace) (*struct{ Body Emptied }, error) {
+func (a *API) emptyTrash(ctx context.Context, who *Caller, in *InWorkspace) (*struct{ Body Emptied }, error) {
 	t, err := a.place(ctx, who, in.Workspace, "/")
 	if err != nil {
 		return nil, err
