@@ -2,7 +2,7 @@
 
 import { client } from './client.gen.js';
 import type { Client, Options as Options2, TDataShape } from './client/index.js';
-import type { AddAppPasswordData, AddAppPasswordErrors, AddAppPasswordResponses, AppPasswordsData, AppPasswordsErrors, AppPasswordsResponses, AuditData, AuditErrors, AuditResponses, ChangeMeData, ChangeMeErrors, ChangeMeResponses, CloseSessionData, CloseSessionErrors, CloseSessionResponses, CopyFileData, CopyFileErrors, CopyFileResponses, CopyFolderData, CopyFolderErrors, CopyFolderResponses, CreateFileData, CreateFileErrors, CreateFileResponses, CreateFolderData, CreateFolderErrors, CreateFolderResponses, EndSessionData, EndSessionErrors, EndSessionResponses, ForceReleaseLockData, ForceReleaseLockErrors, ForceReleaseLockResponses, ForceReleaseLocksData, ForceReleaseLocksErrors, ForceReleaseLocksResponses, GetContentByPathData, GetContentByPathErrors, GetContentByPathResponses, GetFileContentData, GetFileContentErrors, GetFileContentResponses, GetVersionContentData, GetVersionContentErrors, GetVersionContentResponses, GetWorkspaceData, GetWorkspaceErrors, GetWorkspaceResponses, HeadContentByPathData, HeadContentByPathErrors, HeadContentByPathResponses, HeadFileContentData, HeadFileContentErrors, HeadFileContentResponses, HeadVersionContentData, HeadVersionContentErrors, HeadVersionContentResponses, ListAllLocksData, ListAllLocksErrors, ListAllLocksResponses, ListFileLocksData, ListFileLocksErrors, ListFileLocksResponses, ListFolderLocksData, ListFolderLocksErrors, ListFolderLocksResponses, ListMyLocksData, ListMyLocksErrors, ListMyLocksResponses, ListVersionsData, ListVersionsErrors, ListVersionsResponses, ListWorkspaceLocksData, ListWorkspaceLocksErrors, ListWorkspaceLocksResponses, ListWorkspacesData, ListWorkspacesErrors, ListWorkspacesResponses, LockFileData, LockFileErrors, LockFileResponses, LockFolderData, LockFolderErrors, LockFolderResponses, LoginData, LoginErrors, LoginResponses, MeData, MeErrors, MeResponses, MountsData, MountsErrors, MountsResponses, MoveFileData, MoveFileErrors, MoveFileResponses, MoveFolderData, MoveFolderErrors, MoveFolderResponses, OpenSessionData, OpenSessionErrors, OpenSessionResponses, PutContentByPathData, PutContentByPathErrors, PutContentByPathResponses, PutFileContentData, PutFileContentErrors, PutFileContentResponses, ReleaseMyLockData, ReleaseMyLockErrors, ReleaseMyLockResponses, RemoveAppPasswordData, RemoveAppPasswordErrors, RemoveAppPasswordResponses, RemoveExpiredLocksData, RemoveExpiredLocksErrors, RemoveExpiredLocksResponses, RemoveFileData, RemoveFileErrors, RemoveFileResponses, RemoveFolderData, RemoveFolderErrors, RemoveFolderResponses, RestoreVersionData, RestoreVersionErrors, RestoreVersionResponses, SessionsData, SessionsErrors, SessionsResponses, ShowLockTokenData, ShowLockTokenErrors, ShowLockTokenResponses, UnlockFileData, UnlockFileErrors, UnlockFileResponses, UnlockFolderData, UnlockFolderErrors, UnlockFolderResponses } from './types.gen.js';
+import type { AddAppPasswordData, AddAppPasswordErrors, AddAppPasswordResponses, AddMemberData, AddMemberErrors, AddMemberResponses, AddTeamData, AddTeamErrors, AddTeamResponses, AddUserData, AddUserErrors, AddUserResponses, AppPasswordsData, AppPasswordsErrors, AppPasswordsResponses, AuditData, AuditErrors, AuditResponses, ChangeMeData, ChangeMeErrors, ChangeMeResponses, ChangeTeamData, ChangeTeamErrors, ChangeTeamResponses, ChangeUserData, ChangeUserErrors, ChangeUserResponses, CloseSessionData, CloseSessionErrors, CloseSessionResponses, CopyFileData, CopyFileErrors, CopyFileResponses, CopyFolderData, CopyFolderErrors, CopyFolderResponses, CreateFileData, CreateFileErrors, CreateFileResponses, CreateFolderData, CreateFolderErrors, CreateFolderResponses, EmptyTrashData, EmptyTrashErrors, EmptyTrashResponses, EndSessionData, EndSessionErrors, EndSessionResponses, EventsData, EventsErrors, EventsResponse, EventsResponses, ForceReleaseLockData, ForceReleaseLockErrors, ForceReleaseLockResponses, ForceReleaseLocksData, ForceReleaseLocksErrors, ForceReleaseLocksResponses, GetContentByPathData, GetContentByPathErrors, GetContentByPathResponses, GetFileContentData, GetFileContentErrors, GetFileContentResponses, GetTeamData, GetTeamErrors, GetTeamResponses, GetUserData, GetUserErrors, GetUserResponses, GetVersionContentData, GetVersionContentErrors, GetVersionContentResponses, GetWorkspaceData, GetWorkspaceErrors, GetWorkspaceResponses, HeadContentByPathData, HeadContentByPathErrors, HeadContentByPathResponses, HeadFileContentData, HeadFileContentErrors, HeadFileContentResponses, HeadVersionContentData, HeadVersionContentErrors, HeadVersionContentResponses, ListAllLocksData, ListAllLocksErrors, ListAllLocksResponses, ListFileLocksData, ListFileLocksErrors, ListFileLocksResponses, ListFolderLocksData, ListFolderLocksErrors, ListFolderLocksResponses, ListMembersData, ListMembersErrors, ListMembersResponses, ListMyLocksData, ListMyLocksErrors, ListMyLocksResponses, ListNamedLocksData, ListNamedLocksErrors, ListNamedLocksResponses, ListTeamsData, ListTeamsErrors, ListTeamsResponses, ListTrashData, ListTrashErrors, ListTrashResponses, ListUserAppPasswordsData, ListUserAppPasswordsErrors, ListUserAppPasswordsResponses, ListUsersData, ListUsersErrors, ListUsersResponses, ListVersionsData, ListVersionsErrors, ListVersionsResponses, ListWorkspaceLocksData, ListWorkspaceLocksErrors, ListWorkspaceLocksResponses, ListWorkspacesData, ListWorkspacesErrors, ListWorkspacesResponses, LockFileData, LockFileErrors, LockFileResponses, LockFolderData, LockFolderErrors, LockFolderResponses, LoginData, LoginErrors, LoginResponses, MeData, MeErrors, MeResponses, MountsData, MountsErrors, MountsResponses, MoveFileData, MoveFileErrors, MoveFileResponses, MoveFolderData, MoveFolderErrors, MoveFolderResponses, OpenSessionData, OpenSessionErrors, OpenSessionResponses, PurgeTrashData, PurgeTrashErrors, PurgeTrashResponses, PutContentByPathData, PutContentByPathErrors, PutContentByPathResponses, PutFileContentData, PutFileContentErrors, PutFileContentResponses, ReleaseMyLockData, ReleaseMyLockErrors, ReleaseMyLockResponses, ReleaseNamedLockData, ReleaseNamedLockErrors, ReleaseNamedLockResponses, RemoveAppPasswordData, RemoveAppPasswordErrors, RemoveAppPasswordResponses, RemoveExpiredLocksData, RemoveExpiredLocksErrors, RemoveExpiredLocksResponses, RemoveFileData, RemoveFileErrors, RemoveFileResponses, RemoveFolderData, RemoveFolderErrors, RemoveFolderResponses, RemoveMemberData, RemoveMemberErrors, RemoveMemberResponses, RemoveTeamData, RemoveTeamErrors, RemoveTeamResponses, RemoveUserAppPasswordData, RemoveUserAppPasswordErrors, RemoveUserAppPasswordResponses, RemoveUserData, RemoveUserErrors, RemoveUserResponses, RenewNamedLockData, RenewNamedLockErrors, RenewNamedLockResponses, RestoreTrashData, RestoreTrashErrors, RestoreTrashResponses, RestoreVersionData, RestoreVersionErrors, RestoreVersionResponses, SessionsData, SessionsErrors, SessionsResponses, SetMemberData, SetMemberErrors, SetMemberResponses, ShowLockTokenData, ShowLockTokenErrors, ShowLockTokenResponses, TryNamedLockData, TryNamedLockErrors, TryNamedLockResponses, UnlockFileData, UnlockFileErrors, UnlockFileResponses, UnlockFolderData, UnlockFolderErrors, UnlockFolderResponses } from './types.gen.js';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -131,6 +131,139 @@ export const showLockToken = <ThrowOnError extends boolean = false>(options: Opt
         }
     ],
     url: '/admin/locks/{id}/token',
+    ...options
+});
+
+/**
+ * List users by name
+ */
+export const listUsers = <ThrowOnError extends boolean = false>(options?: Options<ListUsersData, ThrowOnError>) => (options?.client ?? client).get<ListUsersResponses, ListUsersErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { scheme: 'basic', type: 'http' },
+        {
+            in: 'cookie',
+            name: 'holdfast_session',
+            type: 'apiKey'
+        }
+    ],
+    url: '/admin/users',
+    ...options
+});
+
+/**
+ * Add a user with a workspace
+ */
+export const addUser = <ThrowOnError extends boolean = false>(options: Options<AddUserData, ThrowOnError>) => (options.client ?? client).post<AddUserResponses, AddUserErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { scheme: 'basic', type: 'http' },
+        {
+            in: 'cookie',
+            name: 'holdfast_session',
+            type: 'apiKey'
+        }
+    ],
+    url: '/admin/users',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Remove a user with all their files
+ *
+ * A team that they alone own is left without an owner. Administrators cannot remove themselves.
+ */
+export const removeUser = <ThrowOnError extends boolean = false>(options: Options<RemoveUserData, ThrowOnError>) => (options.client ?? client).delete<RemoveUserResponses, RemoveUserErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { scheme: 'basic', type: 'http' },
+        {
+            in: 'cookie',
+            name: 'holdfast_session',
+            type: 'apiKey'
+        }
+    ],
+    url: '/admin/users/{id}',
+    ...options
+});
+
+/**
+ * Show a user
+ */
+export const getUser = <ThrowOnError extends boolean = false>(options: Options<GetUserData, ThrowOnError>) => (options.client ?? client).get<GetUserResponses, GetUserErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { scheme: 'basic', type: 'http' },
+        {
+            in: 'cookie',
+            name: 'holdfast_session',
+            type: 'apiKey'
+        }
+    ],
+    url: '/admin/users/{id}',
+    ...options
+});
+
+/**
+ * Change a user
+ *
+ * Administrators cannot take their own role or login, and change their own password at /me.
+ */
+export const changeUser = <ThrowOnError extends boolean = false>(options: Options<ChangeUserData, ThrowOnError>) => (options.client ?? client).patch<ChangeUserResponses, ChangeUserErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { scheme: 'basic', type: 'http' },
+        {
+            in: 'cookie',
+            name: 'holdfast_session',
+            type: 'apiKey'
+        }
+    ],
+    url: '/admin/users/{id}',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * A user's app passwords, by name
+ *
+ * A user has 100 at most.
+ */
+export const listUserAppPasswords = <ThrowOnError extends boolean = false>(options: Options<ListUserAppPasswordsData, ThrowOnError>) => (options.client ?? client).get<ListUserAppPasswordsResponses, ListUserAppPasswordsErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { scheme: 'basic', type: 'http' },
+        {
+            in: 'cookie',
+            name: 'holdfast_session',
+            type: 'apiKey'
+        }
+    ],
+    url: '/admin/users/{id}/app-passwords',
+    ...options
+});
+
+/**
+ * Revoke an app password of a user
+ */
+export const removeUserAppPassword = <ThrowOnError extends boolean = false>(options: Options<RemoveUserAppPasswordData, ThrowOnError>) => (options.client ?? client).delete<RemoveUserAppPasswordResponses, RemoveUserAppPasswordErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { scheme: 'basic', type: 'http' },
+        {
+            in: 'cookie',
+            name: 'holdfast_session',
+            type: 'apiKey'
+        }
+    ],
+    url: '/admin/users/{id}/app-passwords/{password}',
     ...options
 });
 
@@ -776,6 +909,187 @@ export const endSession = <ThrowOnError extends boolean = false>(options: Option
 });
 
 /**
+ * List the caller's teams, the oldest first
+ */
+export const listTeams = <ThrowOnError extends boolean = false>(options?: Options<ListTeamsData, ThrowOnError>) => (options?.client ?? client).get<ListTeamsResponses, ListTeamsErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { scheme: 'basic', type: 'http' },
+        {
+            in: 'cookie',
+            name: 'holdfast_session',
+            type: 'apiKey'
+        }
+    ],
+    url: '/teams',
+    ...options
+});
+
+/**
+ * Add a team with a workspace and an owner
+ */
+export const addTeam = <ThrowOnError extends boolean = false>(options: Options<AddTeamData, ThrowOnError>) => (options.client ?? client).post<AddTeamResponses, AddTeamErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { scheme: 'basic', type: 'http' },
+        {
+            in: 'cookie',
+            name: 'holdfast_session',
+            type: 'apiKey'
+        }
+    ],
+    url: '/teams',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Remove a team with all its files
+ *
+ * For its owners and for administrators.
+ */
+export const removeTeam = <ThrowOnError extends boolean = false>(options: Options<RemoveTeamData, ThrowOnError>) => (options.client ?? client).delete<RemoveTeamResponses, RemoveTeamErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { scheme: 'basic', type: 'http' },
+        {
+            in: 'cookie',
+            name: 'holdfast_session',
+            type: 'apiKey'
+        }
+    ],
+    url: '/teams/{id}',
+    ...options
+});
+
+/**
+ * Show a team
+ *
+ * Members and administrators see it.
+ */
+export const getTeam = <ThrowOnError extends boolean = false>(options: Options<GetTeamData, ThrowOnError>) => (options.client ?? client).get<GetTeamResponses, GetTeamErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { scheme: 'basic', type: 'http' },
+        {
+            in: 'cookie',
+            name: 'holdfast_session',
+            type: 'apiKey'
+        }
+    ],
+    url: '/teams/{id}',
+    ...options
+});
+
+/**
+ * Change what a team may store
+ */
+export const changeTeam = <ThrowOnError extends boolean = false>(options: Options<ChangeTeamData, ThrowOnError>) => (options.client ?? client).patch<ChangeTeamResponses, ChangeTeamErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { scheme: 'basic', type: 'http' },
+        {
+            in: 'cookie',
+            name: 'holdfast_session',
+            type: 'apiKey'
+        }
+    ],
+    url: '/teams/{id}',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * List the members of a team, the oldest user first
+ *
+ * Members and administrators see them.
+ */
+export const listMembers = <ThrowOnError extends boolean = false>(options: Options<ListMembersData, ThrowOnError>) => (options.client ?? client).get<ListMembersResponses, ListMembersErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { scheme: 'basic', type: 'http' },
+        {
+            in: 'cookie',
+            name: 'holdfast_session',
+            type: 'apiKey'
+        }
+    ],
+    url: '/teams/{id}/members',
+    ...options
+});
+
+/**
+ * Make a user a member of a team
+ *
+ * For its owners and admins, and for administrators. Only owners and administrators make owners.
+ */
+export const addMember = <ThrowOnError extends boolean = false>(options: Options<AddMemberData, ThrowOnError>) => (options.client ?? client).post<AddMemberResponses, AddMemberErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { scheme: 'basic', type: 'http' },
+        {
+            in: 'cookie',
+            name: 'holdfast_session',
+            type: 'apiKey'
+        }
+    ],
+    url: '/teams/{id}/members',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Take a member out of a team, or leave it
+ *
+ * Their locks there end, and their app passwords for it. Everybody may leave; others are taken out by owners and admins, and owners by owners only. Administrators may all of it.
+ */
+export const removeMember = <ThrowOnError extends boolean = false>(options: Options<RemoveMemberData, ThrowOnError>) => (options.client ?? client).delete<RemoveMemberResponses, RemoveMemberErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { scheme: 'basic', type: 'http' },
+        {
+            in: 'cookie',
+            name: 'holdfast_session',
+            type: 'apiKey'
+        }
+    ],
+    url: '/teams/{id}/members/{user}',
+    ...options
+});
+
+/**
+ * Give a member of a team another role
+ *
+ * For its owners and admins, and for administrators. Only owners and administrators make owners, or change them. Who becomes a viewer loses their locks there.
+ */
+export const setMember = <ThrowOnError extends boolean = false>(options: Options<SetMemberData, ThrowOnError>) => (options.client ?? client).put<SetMemberResponses, SetMemberErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { scheme: 'basic', type: 'http' },
+        {
+            in: 'cookie',
+            name: 'holdfast_session',
+            type: 'apiKey'
+        }
+    ],
+    url: '/teams/{id}/members/{user}',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
  * List the workspaces that the login opens
  *
  * The user's own comes first, then those of their teams, the oldest team first.
@@ -874,6 +1188,25 @@ export const putContentByPath = <ThrowOnError extends boolean = false>(options: 
 });
 
 /**
+ * What happens in a workspace, as it happens
+ *
+ * Server-Sent Events of changes through every door and every process. An event says where to look; of several changes of one resource the last may be all that is told. Nothing depends on them: who follows none and asks when needed sees the same.
+ */
+export const events = <ThrowOnError extends boolean = false>(options: Options<EventsData, ThrowOnError, EventsResponse>) => (options.client ?? client).sse.get<EventsResponses, EventsErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { scheme: 'basic', type: 'http' },
+        {
+            in: 'cookie',
+            name: 'holdfast_session',
+            type: 'apiKey'
+        }
+    ],
+    url: '/workspaces/{workspace}/events',
+    ...options
+});
+
+/**
  * List the locks of a workspace, the oldest first
  */
 export const listWorkspaceLocks = <ThrowOnError extends boolean = false>(options: Options<ListWorkspaceLocksData, ThrowOnError>) => (options.client ?? client).get<ListWorkspaceLocksResponses, ListWorkspaceLocksErrors, ThrowOnError>({
@@ -888,4 +1221,164 @@ export const listWorkspaceLocks = <ThrowOnError extends boolean = false>(options
     ],
     url: '/workspaces/{workspace}/locks',
     ...options
+});
+
+/**
+ * List the named locks of a workspace that are held, by name
+ */
+export const listNamedLocks = <ThrowOnError extends boolean = false>(options: Options<ListNamedLocksData, ThrowOnError>) => (options.client ?? client).get<ListNamedLocksResponses, ListNamedLocksErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { scheme: 'basic', type: 'http' },
+        {
+            in: 'cookie',
+            name: 'holdfast_session',
+            type: 'apiKey'
+        }
+    ],
+    url: '/workspaces/{workspace}/named-locks',
+    ...options
+});
+
+/**
+ * Give a named lock back
+ */
+export const releaseNamedLock = <ThrowOnError extends boolean = false>(options: Options<ReleaseNamedLockData, ThrowOnError>) => (options.client ?? client).post<ReleaseNamedLockResponses, ReleaseNamedLockErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { scheme: 'basic', type: 'http' },
+        {
+            in: 'cookie',
+            name: 'holdfast_session',
+            type: 'apiKey'
+        }
+    ],
+    url: '/workspaces/{workspace}/named-locks/release',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Hold a named lock for longer, from now on
+ */
+export const renewNamedLock = <ThrowOnError extends boolean = false>(options: Options<RenewNamedLockData, ThrowOnError>) => (options.client ?? client).post<RenewNamedLockResponses, RenewNamedLockErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { scheme: 'basic', type: 'http' },
+        {
+            in: 'cookie',
+            name: 'holdfast_session',
+            type: 'apiKey'
+        }
+    ],
+    url: '/workspaces/{workspace}/named-locks/renew',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Take a lock on a name, unless another holds it
+ *
+ * It protects no file: programs agree on names. Who holds it already is granted it again, with its time as it was. A workspace has 256 at most at a time.
+ */
+export const tryNamedLock = <ThrowOnError extends boolean = false>(options: Options<TryNamedLockData, ThrowOnError>) => (options.client ?? client).post<TryNamedLockResponses, TryNamedLockErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { scheme: 'basic', type: 'http' },
+        {
+            in: 'cookie',
+            name: 'holdfast_session',
+            type: 'apiKey'
+        }
+    ],
+    url: '/workspaces/{workspace}/named-locks/try',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Delete everything in the trash for good
+ *
+ * Everything that came from where this login may change something. The storage is given back soon after.
+ */
+export const emptyTrash = <ThrowOnError extends boolean = false>(options: Options<EmptyTrashData, ThrowOnError>) => (options.client ?? client).delete<EmptyTrashResponses, EmptyTrashErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { scheme: 'basic', type: 'http' },
+        {
+            in: 'cookie',
+            name: 'holdfast_session',
+            type: 'apiKey'
+        }
+    ],
+    url: '/workspaces/{workspace}/trash',
+    ...options
+});
+
+/**
+ * List what was removed and can be restored
+ *
+ * What was removed last comes first. A page may have fewer items than the limit, and none: what came from where this login sees nothing is left out of it.
+ */
+export const listTrash = <ThrowOnError extends boolean = false>(options: Options<ListTrashData, ThrowOnError>) => (options.client ?? client).get<ListTrashResponses, ListTrashErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { scheme: 'basic', type: 'http' },
+        {
+            in: 'cookie',
+            name: 'holdfast_session',
+            type: 'apiKey'
+        }
+    ],
+    url: '/workspaces/{workspace}/trash',
+    ...options
+});
+
+/**
+ * Delete something in the trash for good
+ */
+export const purgeTrash = <ThrowOnError extends boolean = false>(options: Options<PurgeTrashData, ThrowOnError>) => (options.client ?? client).delete<PurgeTrashResponses, PurgeTrashErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { scheme: 'basic', type: 'http' },
+        {
+            in: 'cookie',
+            name: 'holdfast_session',
+            type: 'apiKey'
+        }
+    ],
+    url: '/workspaces/{workspace}/trash/{id}',
+    ...options
+});
+
+/**
+ * Restore a file or folder
+ *
+ * It is what it was: ids, properties, contents and versions, for a folder those of all below too. Its locks ended when it was removed.
+ */
+export const restoreTrash = <ThrowOnError extends boolean = false>(options: Options<RestoreTrashData, ThrowOnError>) => (options.client ?? client).post<RestoreTrashResponses, RestoreTrashErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { scheme: 'basic', type: 'http' },
+        {
+            in: 'cookie',
+            name: 'holdfast_session',
+            type: 'apiKey'
+        }
+    ],
+    url: '/workspaces/{workspace}/trash/{id}/restore',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
 });

@@ -62,6 +62,13 @@ export type AuditEntry = {
     workspace?: string;
 };
 
+export type ChangeTeamRequest = {
+    /**
+     * 0 is what the server sets for all; absent changes nothing.
+     */
+    quota?: number;
+};
+
 export type CreateFolderInputBody = {
     name: string;
 };
@@ -81,6 +88,13 @@ export type Destination = {
     parent?: number;
 };
 
+export type Emptied = {
+    /**
+     * How many entries were purged.
+     */
+    purged: number;
+};
+
 export type Field = {
     /**
      * Where, such as body.name or query.limit.
@@ -89,12 +103,38 @@ export type Field = {
     message: string;
 };
 
+export type Grant = {
+    /**
+     * When granted: its last moment, unless it is renewed.
+     */
+    expires?: string;
+    /**
+     * When granted: the number of the grant.
+     */
+    fence?: number;
+    /**
+     * False when another holds it.
+     */
+    granted: boolean;
+};
+
 export type Hint = {
     client: string;
     /**
      * A path through menus, or a command, for people.
      */
     how: string;
+};
+
+export type Hold = {
+    /**
+     * When renewed: its last moment.
+     */
+    expires?: string;
+    /**
+     * False when the grant had ended already: its time was over, it was given back, or another followed.
+     */
+    held: boolean;
 };
 
 export type Holder = {
@@ -133,6 +173,29 @@ export type Lock = {
      * The door it came through: this API or a command, WebDAV, or an editor.
      */
     origin: 'product' | 'webdav' | 'wopi';
+    root: LockRoot;
+    workspace: string;
+};
+
+export type LockEvent = {
+    depth?: 'resource' | 'infinity';
+    /**
+     * The last moment of the lock; absent when it has no end. It may end then without an event.
+     */
+    expires?: string;
+    /**
+     * The holder's display name.
+     */
+    holder?: string;
+    /**
+     * The lock's; absent where its root is not what this login opens.
+     */
+    id?: number;
+    /**
+     * Absent when it ended, as is what follows.
+     */
+    mode?: 'exclusive' | 'shared';
+    origin?: 'product' | 'webdav' | 'wopi';
     root: LockRoot;
     workspace: string;
 };
@@ -207,6 +270,23 @@ export type Me = {
     workspace: string;
 };
 
+export type Member = {
+    /**
+     * For people; empty when there is none.
+     */
+    display_name: string;
+    /**
+     * The user's.
+     */
+    id: number;
+    /**
+     * What they log in with.
+     */
+    name: string;
+    role: 'owner' | 'admin' | 'member' | 'viewer';
+    since: string;
+};
+
 export type Minted = {
     created: string;
     /**
@@ -273,6 +353,26 @@ export type Mount = {
     workspace: string;
 };
 
+export type NamedLock = {
+    /**
+     * Its last moment, unless it is renewed.
+     */
+    expires: string;
+    /**
+     * Each new grant has a higher number, whatever its name: what is guarded by the lock refuses the lower.
+     */
+    fence: number;
+    /**
+     * The display name of the user, or else their login name; empty when they are gone.
+     */
+    holder: string;
+    name: string;
+    /**
+     * Which of the user's programs; empty when it said none.
+     */
+    owner: string;
+};
+
 export type NewAppPasswordBody = {
     /**
      * Its last moment; absent for no end.
@@ -296,6 +396,46 @@ export type NewAppPasswordBody = {
      * With the scope team: its id.
      */
     team?: number;
+};
+
+export type NewMemberBody = {
+    /**
+     * The whole login name, without regard to case.
+     */
+    name: string;
+    role?: 'owner' | 'admin' | 'member' | 'viewer';
+};
+
+export type NewTeamBody = {
+    /**
+     * A segment of its mount's URL; unique without regard to case. It stays.
+     */
+    name: string;
+    /**
+     * The login name of its first member; absent for the caller.
+     */
+    owner?: string;
+    /**
+     * Bytes that may be stored in its workspace; 0 is what the server sets for all.
+     */
+    quota?: number;
+};
+
+export type NewUserBody = {
+    admin?: boolean;
+    display_name?: string;
+    /**
+     * ASCII letters, digits and ._-@, the first a letter or digit; unique without regard to case. It stays.
+     */
+    name: string;
+    /**
+     * Without one nobody can log in as them yet.
+     */
+    password?: string;
+    /**
+     * Bytes that may be stored in their workspace; 0 is what the server sets for all.
+     */
+    quota?: number;
 };
 
 export type OpeningBody = {
@@ -330,6 +470,14 @@ export type PageLock = {
     next?: string;
 };
 
+export type PageMember = {
+    items: Array<Member>;
+    /**
+     * The cursor of the next page; absent on the last.
+     */
+    next?: string;
+};
+
 export type PageMount = {
     items: Array<Mount>;
     /**
@@ -338,8 +486,40 @@ export type PageMount = {
     next?: string;
 };
 
+export type PageNamedLock = {
+    items: Array<NamedLock>;
+    /**
+     * The cursor of the next page; absent on the last.
+     */
+    next?: string;
+};
+
 export type PageSession = {
     items: Array<Session>;
+    /**
+     * The cursor of the next page; absent on the last.
+     */
+    next?: string;
+};
+
+export type PageTeam = {
+    items: Array<Team>;
+    /**
+     * The cursor of the next page; absent on the last.
+     */
+    next?: string;
+};
+
+export type PageTrashed = {
+    items: Array<Trashed>;
+    /**
+     * The cursor of the next page; absent on the last.
+     */
+    next?: string;
+};
+
+export type PageUser = {
+    items: Array<User>;
     /**
      * The cursor of the next page; absent on the last.
      */
@@ -409,6 +589,15 @@ export type ReleaseInputBody = {
     ids: Array<number>;
 };
 
+export type ReleaseNamedLockRequest = {
+    fence: number;
+    name: string;
+    /**
+     * Tells programs of the same user apart; who gives the same is the same.
+     */
+    owner?: string;
+};
+
 export type ReleaseOutputBody = {
     /**
      * One of each id, in their order.
@@ -427,6 +616,20 @@ export type Released = {
 
 export type Removed = {
     removed: number;
+};
+
+export type RenewNamedLockRequest = {
+    fence: number;
+    name: string;
+    /**
+     * Tells programs of the same user apart; who gives the same is the same.
+     */
+    owner?: string;
+    ttl_seconds: number;
+};
+
+export type ResetEvent = {
+    workspace: string;
 };
 
 export type Resource = {
@@ -461,6 +664,31 @@ export type Resource = {
      */
     size: number;
     workspace: string;
+};
+
+export type ResourceEvent = {
+    /**
+     * The id of the folder it is, or was, in.
+     */
+    folder: number;
+    /**
+     * Absent when it is gone.
+     */
+    id?: number;
+    kind: 'file' | 'folder';
+    name: string;
+    workspace: string;
+};
+
+export type RestoreTo = {
+    /**
+     * The name it gets; without it, its own.
+     */
+    name?: string;
+    /**
+     * The id of a folder of the same workspace; without it, the one it was in.
+     */
+    parent?: number;
 };
 
 export type Session = {
@@ -507,8 +735,128 @@ export type SetLock = {
     timeout_seconds?: number;
 };
 
+export type SetMemberRequest = {
+    role: 'owner' | 'admin' | 'member' | 'viewer';
+};
+
+export type Team = {
+    created: string;
+    id: number;
+    /**
+     * As in the URL of its mount.
+     */
+    name: string;
+    /**
+     * Bytes that may be stored in it; absent without a limit.
+     */
+    quota?: number;
+    /**
+     * What the caller is in it; absent for an administrator who is no member.
+     */
+    role?: 'owner' | 'admin' | 'member' | 'viewer';
+    /**
+     * Bytes stored in its workspace.
+     */
+    used: number;
+    workspace: string;
+};
+
 export type Token = {
     token: string;
+};
+
+export type Trashed = {
+    /**
+     * From this moment on it cannot be restored.
+     */
+    expires: string;
+    /**
+     * Of the entry in the trash, not of the file or folder.
+     */
+    id: number;
+    kind: 'file' | 'folder';
+    name: string;
+    /**
+     * The id of the folder it was in, and goes back to unless another is named.
+     */
+    parent: number;
+    /**
+     * Where it was, from the topmost folder that this login opens.
+     */
+    path: string;
+    removed: string;
+    /**
+     * The name of the user who removed it, as it was then.
+     */
+    removed_by?: string;
+    /**
+     * The id that the file or folder had, and gets back.
+     */
+    resource: number;
+    /**
+     * Bytes of content; 0 for a folder.
+     */
+    size: number;
+};
+
+export type TryNamedLockRequest = {
+    name: string;
+    /**
+     * Tells programs of the same user apart; who gives the same is the same.
+     */
+    owner?: string;
+    ttl_seconds: number;
+};
+
+export type User = {
+    /**
+     * Whether they administer the server.
+     */
+    admin: boolean;
+    created: string;
+    /**
+     * Nobody can log in as them; their files stay.
+     */
+    disabled: boolean;
+    /**
+     * For people; empty when there is none.
+     */
+    display_name: string;
+    /**
+     * Without one only app passwords are let in.
+     */
+    has_password: boolean;
+    id: number;
+    /**
+     * What they log in with.
+     */
+    name: string;
+    /**
+     * Bytes that may be stored in it; absent without a limit.
+     */
+    quota?: number;
+    /**
+     * Bytes stored in their workspace.
+     */
+    used: number;
+    workspace: string;
+};
+
+export type UserChangeBody = {
+    admin?: boolean;
+    /**
+     * Ends their locks and sessions too.
+     */
+    disabled?: boolean;
+    display_name?: string;
+    /**
+     * Ends their sessions; app passwords stay.
+     */
+    password?: string;
+    /**
+     * 0 is what the server sets for all.
+     */
+    quota?: number;
 };
 
 export type Version = {
@@ -927,6 +1275,404 @@ export type ShowLockTokenResponses = {
 };
 
 export type ShowLockTokenResponse = ShowLockTokenResponses[keyof ShowLockTokenResponses];
+
+export type ListUsersData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * How many items the answer has at most.
+         */
+        limit?: number;
+        /**
+         * Where the page starts: the next of the page before, with the same request otherwise.
+         */
+        cursor?: string;
+        /**
+         * Those whose names begin with this, without regard to case.
+         */
+        name?: string;
+    };
+    url: '/admin/users';
+};
+
+export type ListUsersErrors = {
+    /**
+     * Bad Request
+     */
+    400: Problem;
+    /**
+     * Unauthorized
+     */
+    401: Problem;
+    /**
+     * Forbidden
+     */
+    403: Problem;
+    /**
+     * Too Many Requests
+     */
+    429: Problem;
+    /**
+     * Internal Server Error
+     */
+    500: Problem;
+    /**
+     * Service Unavailable
+     */
+    503: Problem;
+};
+
+export type ListUsersError = ListUsersErrors[keyof ListUsersErrors];
+
+export type ListUsersResponses = {
+    /**
+     * OK
+     */
+    200: PageUser;
+};
+
+export type ListUsersResponse = ListUsersResponses[keyof ListUsersResponses];
+
+export type AddUserData = {
+    body: NewUserBody;
+    path?: never;
+    query?: never;
+    url: '/admin/users';
+};
+
+export type AddUserErrors = {
+    /**
+     * Bad Request
+     */
+    400: Problem;
+    /**
+     * Unauthorized
+     */
+    401: Problem;
+    /**
+     * Forbidden
+     */
+    403: Problem;
+    /**
+     * Request Timeout
+     */
+    408: Problem;
+    /**
+     * Conflict
+     */
+    409: Problem;
+    /**
+     * Request Entity Too Large
+     */
+    413: Problem;
+    /**
+     * Unsupported Media Type
+     */
+    415: Problem;
+    /**
+     * Too Many Requests
+     */
+    429: Problem;
+    /**
+     * Internal Server Error
+     */
+    500: Problem;
+    /**
+     * Service Unavailable
+     */
+    503: Problem;
+};
+
+export type AddUserError = AddUserErrors[keyof AddUserErrors];
+
+export type AddUserResponses = {
+    /**
+     * Created
+     */
+    201: User;
+};
+
+export type AddUserResponse = AddUserResponses[keyof AddUserResponses];
+
+export type RemoveUserData = {
+    body?: never;
+    path: {
+        id: number;
+    };
+    query?: never;
+    url: '/admin/users/{id}';
+};
+
+export type RemoveUserErrors = {
+    /**
+     * Bad Request
+     */
+    400: Problem;
+    /**
+     * Unauthorized
+     */
+    401: Problem;
+    /**
+     * Forbidden
+     */
+    403: Problem;
+    /**
+     * Not Found
+     */
+    404: Problem;
+    /**
+     * Conflict
+     */
+    409: Problem;
+    /**
+     * Too Many Requests
+     */
+    429: Problem;
+    /**
+     * Internal Server Error
+     */
+    500: Problem;
+    /**
+     * Service Unavailable
+     */
+    503: Problem;
+};
+
+export type RemoveUserError = RemoveUserErrors[keyof RemoveUserErrors];
+
+export type RemoveUserResponses = {
+    /**
+     * No Content
+     */
+    204: void;
+};
+
+export type RemoveUserResponse = RemoveUserResponses[keyof RemoveUserResponses];
+
+export type GetUserData = {
+    body?: never;
+    path: {
+        id: number;
+    };
+    query?: never;
+    url: '/admin/users/{id}';
+};
+
+export type GetUserErrors = {
+    /**
+     * Bad Request
+     */
+    400: Problem;
+    /**
+     * Unauthorized
+     */
+    401: Problem;
+    /**
+     * Forbidden
+     */
+    403: Problem;
+    /**
+     * Not Found
+     */
+    404: Problem;
+    /**
+     * Too Many Requests
+     */
+    429: Problem;
+    /**
+     * Internal Server Error
+     */
+    500: Problem;
+    /**
+     * Service Unavailable
+     */
+    503: Problem;
+};
+
+export type GetUserError = GetUserErrors[keyof GetUserErrors];
+
+export type GetUserResponses = {
+    /**
+     * OK
+     */
+    200: User;
+};
+
+export type GetUserResponse = GetUserResponses[keyof GetUserResponses];
+
+export type ChangeUserData = {
+    body: UserChangeBody;
+    path: {
+        id: number;
+    };
+    query?: never;
+    url: '/admin/users/{id}';
+};
+
+export type ChangeUserErrors = {
+    /**
+     * Bad Request
+     */
+    400: Problem;
+    /**
+     * Unauthorized
+     */
+    401: Problem;
+    /**
+     * Forbidden
+     */
+    403: Problem;
+    /**
+     * Not Found
+     */
+    404: Problem;
+    /**
+     * Request Timeout
+     */
+    408: Problem;
+    /**
+     * Conflict
+     */
+    409: Problem;
+    /**
+     * Request Entity Too Large
+     */
+    413: Problem;
+    /**
+     * Unsupported Media Type
+     */
+    415: Problem;
+    /**
+     * Too Many Requests
+     */
+    429: Problem;
+    /**
+     * Internal Server Error
+     */
+    500: Problem;
+    /**
+     * Service Unavailable
+     */
+    503: Problem;
+};
+
+export type ChangeUserError = ChangeUserErrors[keyof ChangeUserErrors];
+
+export type ChangeUserResponses = {
+    /**
+     * OK
+     */
+    200: User;
+};
+
+export type ChangeUserResponse = ChangeUserResponses[keyof ChangeUserResponses];
+
+export type ListUserAppPasswordsData = {
+    body?: never;
+    path: {
+        id: number;
+    };
+    query?: never;
+    url: '/admin/users/{id}/app-passwords';
+};
+
+export type ListUserAppPasswordsErrors = {
+    /**
+     * Bad Request
+     */
+    400: Problem;
+    /**
+     * Unauthorized
+     */
+    401: Problem;
+    /**
+     * Forbidden
+     */
+    403: Problem;
+    /**
+     * Not Found
+     */
+    404: Problem;
+    /**
+     * Too Many Requests
+     */
+    429: Problem;
+    /**
+     * Internal Server Error
+     */
+    500: Problem;
+    /**
+     * Service Unavailable
+     */
+    503: Problem;
+};
+
+export type ListUserAppPasswordsError = ListUserAppPasswordsErrors[keyof ListUserAppPasswordsErrors];
+
+export type ListUserAppPasswordsResponses = {
+    /**
+     * OK
+     */
+    200: PageAppPassword;
+};
+
+export type ListUserAppPasswordsResponse = ListUserAppPasswordsResponses[keyof ListUserAppPasswordsResponses];
+
+export type RemoveUserAppPasswordData = {
+    body?: never;
+    path: {
+        id: number;
+        /**
+         * The id of the app password.
+         */
+        password: number;
+    };
+    query?: never;
+    url: '/admin/users/{id}/app-passwords/{password}';
+};
+
+export type RemoveUserAppPasswordErrors = {
+    /**
+     * Bad Request
+     */
+    400: Problem;
+    /**
+     * Unauthorized
+     */
+    401: Problem;
+    /**
+     * Forbidden
+     */
+    403: Problem;
+    /**
+     * Not Found
+     */
+    404: Problem;
+    /**
+     * Too Many Requests
+     */
+    429: Problem;
+    /**
+     * Internal Server Error
+     */
+    500: Problem;
+    /**
+     * Service Unavailable
+     */
+    503: Problem;
+};
+
+export type RemoveUserAppPasswordError = RemoveUserAppPasswordErrors[keyof RemoveUserAppPasswordErrors];
+
+export type RemoveUserAppPasswordResponses = {
+    /**
+     * No Content
+     */
+    204: void;
+};
+
+export type RemoveUserAppPasswordResponse = RemoveUserAppPasswordResponses[keyof RemoveUserAppPasswordResponses];
 
 export type AppPasswordsData = {
     body?: never;
@@ -3199,6 +3945,551 @@ export type EndSessionResponses = {
 
 export type EndSessionResponse = EndSessionResponses[keyof EndSessionResponses];
 
+export type ListTeamsData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * How many items the answer has at most.
+         */
+        limit?: number;
+        /**
+         * Where the page starts: the next of the page before, with the same request otherwise.
+         */
+        cursor?: string;
+        /**
+         * All teams of the server; for administrators.
+         */
+        all?: boolean;
+    };
+    url: '/teams';
+};
+
+export type ListTeamsErrors = {
+    /**
+     * Bad Request
+     */
+    400: Problem;
+    /**
+     * Unauthorized
+     */
+    401: Problem;
+    /**
+     * Forbidden
+     */
+    403: Problem;
+    /**
+     * Too Many Requests
+     */
+    429: Problem;
+    /**
+     * Internal Server Error
+     */
+    500: Problem;
+    /**
+     * Service Unavailable
+     */
+    503: Problem;
+};
+
+export type ListTeamsError = ListTeamsErrors[keyof ListTeamsErrors];
+
+export type ListTeamsResponses = {
+    /**
+     * OK
+     */
+    200: PageTeam;
+};
+
+export type ListTeamsResponse = ListTeamsResponses[keyof ListTeamsResponses];
+
+export type AddTeamData = {
+    body: NewTeamBody;
+    path?: never;
+    query?: never;
+    url: '/teams';
+};
+
+export type AddTeamErrors = {
+    /**
+     * Bad Request
+     */
+    400: Problem;
+    /**
+     * Unauthorized
+     */
+    401: Problem;
+    /**
+     * Forbidden
+     */
+    403: Problem;
+    /**
+     * Not Found
+     */
+    404: Problem;
+    /**
+     * Request Timeout
+     */
+    408: Problem;
+    /**
+     * Conflict
+     */
+    409: Problem;
+    /**
+     * Request Entity Too Large
+     */
+    413: Problem;
+    /**
+     * Unsupported Media Type
+     */
+    415: Problem;
+    /**
+     * Too Many Requests
+     */
+    429: Problem;
+    /**
+     * Internal Server Error
+     */
+    500: Problem;
+    /**
+     * Service Unavailable
+     */
+    503: Problem;
+};
+
+export type AddTeamError = AddTeamErrors[keyof AddTeamErrors];
+
+export type AddTeamResponses = {
+    /**
+     * Created
+     */
+    201: Team;
+};
+
+export type AddTeamResponse = AddTeamResponses[keyof AddTeamResponses];
+
+export type RemoveTeamData = {
+    body?: never;
+    path: {
+        id: number;
+    };
+    query?: never;
+    url: '/teams/{id}';
+};
+
+export type RemoveTeamErrors = {
+    /**
+     * Bad Request
+     */
+    400: Problem;
+    /**
+     * Unauthorized
+     */
+    401: Problem;
+    /**
+     * Forbidden
+     */
+    403: Problem;
+    /**
+     * Not Found
+     */
+    404: Problem;
+    /**
+     * Too Many Requests
+     */
+    429: Problem;
+    /**
+     * Internal Server Error
+     */
+    500: Problem;
+    /**
+     * Service Unavailable
+     */
+    503: Problem;
+};
+
+export type RemoveTeamError = RemoveTeamErrors[keyof RemoveTeamErrors];
+
+export type RemoveTeamResponses = {
+    /**
+     * No Content
+     */
+    204: void;
+};
+
+export type RemoveTeamResponse = RemoveTeamResponses[keyof RemoveTeamResponses];
+
+export type GetTeamData = {
+    body?: never;
+    path: {
+        id: number;
+    };
+    query?: never;
+    url: '/teams/{id}';
+};
+
+export type GetTeamErrors = {
+    /**
+     * Bad Request
+     */
+    400: Problem;
+    /**
+     * Unauthorized
+     */
+    401: Problem;
+    /**
+     * Forbidden
+     */
+    403: Problem;
+    /**
+     * Not Found
+     */
+    404: Problem;
+    /**
+     * Too Many Requests
+     */
+    429: Problem;
+    /**
+     * Internal Server Error
+     */
+    500: Problem;
+    /**
+     * Service Unavailable
+     */
+    503: Problem;
+};
+
+export type GetTeamError = GetTeamErrors[keyof GetTeamErrors];
+
+export type GetTeamResponses = {
+    /**
+     * OK
+     */
+    200: Team;
+};
+
+export type GetTeamResponse = GetTeamResponses[keyof GetTeamResponses];
+
+export type ChangeTeamData = {
+    body: ChangeTeamRequest;
+    path: {
+        id: number;
+    };
+    query?: never;
+    url: '/teams/{id}';
+};
+
+export type ChangeTeamErrors = {
+    /**
+     * Bad Request
+     */
+    400: Problem;
+    /**
+     * Unauthorized
+     */
+    401: Problem;
+    /**
+     * Forbidden
+     */
+    403: Problem;
+    /**
+     * Not Found
+     */
+    404: Problem;
+    /**
+     * Request Timeout
+     */
+    408: Problem;
+    /**
+     * Request Entity Too Large
+     */
+    413: Problem;
+    /**
+     * Unsupported Media Type
+     */
+    415: Problem;
+    /**
+     * Too Many Requests
+     */
+    429: Problem;
+    /**
+     * Internal Server Error
+     */
+    500: Problem;
+    /**
+     * Service Unavailable
+     */
+    503: Problem;
+};
+
+export type ChangeTeamError = ChangeTeamErrors[keyof ChangeTeamErrors];
+
+export type ChangeTeamResponses = {
+    /**
+     * OK
+     */
+    200: Team;
+};
+
+export type ChangeTeamResponse = ChangeTeamResponses[keyof ChangeTeamResponses];
+
+export type ListMembersData = {
+    body?: never;
+    path: {
+        id: number;
+    };
+    query?: {
+        /**
+         * How many items the answer has at most.
+         */
+        limit?: number;
+        /**
+         * Where the page starts: the next of the page before, with the same request otherwise.
+         */
+        cursor?: string;
+    };
+    url: '/teams/{id}/members';
+};
+
+export type ListMembersErrors = {
+    /**
+     * Bad Request
+     */
+    400: Problem;
+    /**
+     * Unauthorized
+     */
+    401: Problem;
+    /**
+     * Forbidden
+     */
+    403: Problem;
+    /**
+     * Not Found
+     */
+    404: Problem;
+    /**
+     * Too Many Requests
+     */
+    429: Problem;
+    /**
+     * Internal Server Error
+     */
+    500: Problem;
+    /**
+     * Service Unavailable
+     */
+    503: Problem;
+};
+
+export type ListMembersError = ListMembersErrors[keyof ListMembersErrors];
+
+export type ListMembersResponses = {
+    /**
+     * OK
+     */
+    200: PageMember;
+};
+
+export type ListMembersResponse = ListMembersResponses[keyof ListMembersResponses];
+
+export type AddMemberData = {
+    body: NewMemberBody;
+    path: {
+        id: number;
+    };
+    query?: never;
+    url: '/teams/{id}/members';
+};
+
+export type AddMemberErrors = {
+    /**
+     * Bad Request
+     */
+    400: Problem;
+    /**
+     * Unauthorized
+     */
+    401: Problem;
+    /**
+     * Forbidden
+     */
+    403: Problem;
+    /**
+     * Not Found
+     */
+    404: Problem;
+    /**
+     * Request Timeout
+     */
+    408: Problem;
+    /**
+     * Conflict
+     */
+    409: Problem;
+    /**
+     * Request Entity Too Large
+     */
+    413: Problem;
+    /**
+     * Unsupported Media Type
+     */
+    415: Problem;
+    /**
+     * Too Many Requests
+     */
+    429: Problem;
+    /**
+     * Internal Server Error
+     */
+    500: Problem;
+    /**
+     * Service Unavailable
+     */
+    503: Problem;
+};
+
+export type AddMemberError = AddMemberErrors[keyof AddMemberErrors];
+
+export type AddMemberResponses = {
+    /**
+     * Created
+     */
+    201: Member;
+};
+
+export type AddMemberResponse = AddMemberResponses[keyof AddMemberResponses];
+
+export type RemoveMemberData = {
+    body?: never;
+    path: {
+        id: number;
+        /**
+         * The id of the member's user.
+         */
+        user: number;
+    };
+    query?: never;
+    url: '/teams/{id}/members/{user}';
+};
+
+export type RemoveMemberErrors = {
+    /**
+     * Bad Request
+     */
+    400: Problem;
+    /**
+     * Unauthorized
+     */
+    401: Problem;
+    /**
+     * Forbidden
+     */
+    403: Problem;
+    /**
+     * Not Found
+     */
+    404: Problem;
+    /**
+     * Conflict
+     */
+    409: Problem;
+    /**
+     * Too Many Requests
+     */
+    429: Problem;
+    /**
+     * Internal Server Error
+     */
+    500: Problem;
+    /**
+     * Service Unavailable
+     */
+    503: Problem;
+};
+
+export type RemoveMemberError = RemoveMemberErrors[keyof RemoveMemberErrors];
+
+export type RemoveMemberResponses = {
+    /**
+     * No Content
+     */
+    204: void;
+};
+
+export type RemoveMemberResponse = RemoveMemberResponses[keyof RemoveMemberResponses];
+
+export type SetMemberData = {
+    body: SetMemberRequest;
+    path: {
+        id: number;
+        /**
+         * The id of the member's user.
+         */
+        user: number;
+    };
+    query?: never;
+    url: '/teams/{id}/members/{user}';
+};
+
+export type SetMemberErrors = {
+    /**
+     * Bad Request
+     */
+    400: Problem;
+    /**
+     * Unauthorized
+     */
+    401: Problem;
+    /**
+     * Forbidden
+     */
+    403: Problem;
+    /**
+     * Not Found
+     */
+    404: Problem;
+    /**
+     * Request Timeout
+     */
+    408: Problem;
+    /**
+     * Conflict
+     */
+    409: Problem;
+    /**
+     * Request Entity Too Large
+     */
+    413: Problem;
+    /**
+     * Unsupported Media Type
+     */
+    415: Problem;
+    /**
+     * Too Many Requests
+     */
+    429: Problem;
+    /**
+     * Internal Server Error
+     */
+    500: Problem;
+    /**
+     * Service Unavailable
+     */
+    503: Problem;
+};
+
+export type SetMemberError = SetMemberErrors[keyof SetMemberErrors];
+
+export type SetMemberResponses = {
+    /**
+     * OK
+     */
+    200: Member;
+};
+
+export type SetMemberResponse = SetMemberResponses[keyof SetMemberResponses];
+
 export type ListWorkspacesData = {
     body?: never;
     path?: never;
@@ -3594,6 +4885,83 @@ export type PutContentByPathResponses = {
 
 export type PutContentByPathResponse = PutContentByPathResponses[keyof PutContentByPathResponses];
 
+export type EventsData = {
+    body?: never;
+    headers?: {
+        /**
+         * The id of the last event that the client knows: the stream goes on after it, or begins with reset.
+         */
+        'Last-Event-ID'?: string;
+    };
+    path: {
+        /**
+         * Or personal, for your own.
+         */
+        workspace: string;
+    };
+    query?: {
+        /**
+         * After how long the server ends the stream. With 0 it tells what there is to tell and ends.
+         */
+        seconds?: number;
+    };
+    url: '/workspaces/{workspace}/events';
+};
+
+export type EventsErrors = {
+    /**
+     * Bad Request
+     */
+    400: Problem;
+    /**
+     * Unauthorized
+     */
+    401: Problem;
+    /**
+     * Forbidden
+     */
+    403: Problem;
+    /**
+     * Not Found
+     */
+    404: Problem;
+    /**
+     * Too Many Requests
+     */
+    429: Problem;
+    /**
+     * Internal Server Error
+     */
+    500: Problem;
+    /**
+     * Service Unavailable
+     */
+    503: Problem;
+};
+
+export type EventsError = EventsErrors[keyof EventsErrors];
+
+export type EventsResponses = {
+    /**
+     * Each item is an event: its fields are those of the event stream format, data holds JSON.
+     */
+    200: Array<{
+        data: ResourceEvent;
+        event: 'resource.changed' | 'resource.removed';
+        id: string;
+    } | {
+        data: LockEvent;
+        event: 'lock.changed' | 'lock.ended';
+        id: string;
+    } | {
+        data: ResetEvent;
+        event: 'reset';
+        id: string;
+    }>;
+};
+
+export type EventsResponse = EventsResponses[keyof EventsResponses];
+
 export type ListWorkspaceLocksData = {
     body?: never;
     path: {
@@ -3656,3 +5024,531 @@ export type ListWorkspaceLocksResponses = {
 };
 
 export type ListWorkspaceLocksResponse = ListWorkspaceLocksResponses[keyof ListWorkspaceLocksResponses];
+
+export type ListNamedLocksData = {
+    body?: never;
+    path: {
+        /**
+         * personal-7, team-3; personal is the caller's own.
+         */
+        workspace: string;
+    };
+    query?: {
+        /**
+         * How many items the answer has at most.
+         */
+        limit?: number;
+        /**
+         * Where the page starts: the next of the page before, with the same request otherwise.
+         */
+        cursor?: string;
+        /**
+         * The one that is wanted; absent for all.
+         */
+        name?: string;
+    };
+    url: '/workspaces/{workspace}/named-locks';
+};
+
+export type ListNamedLocksErrors = {
+    /**
+     * Bad Request
+     */
+    400: Problem;
+    /**
+     * Unauthorized
+     */
+    401: Problem;
+    /**
+     * Forbidden
+     */
+    403: Problem;
+    /**
+     * Not Found
+     */
+    404: Problem;
+    /**
+     * Too Many Requests
+     */
+    429: Problem;
+    /**
+     * Internal Server Error
+     */
+    500: Problem;
+    /**
+     * Service Unavailable
+     */
+    503: Problem;
+};
+
+export type ListNamedLocksError = ListNamedLocksErrors[keyof ListNamedLocksErrors];
+
+export type ListNamedLocksResponses = {
+    /**
+     * OK
+     */
+    200: PageNamedLock;
+};
+
+export type ListNamedLocksResponse = ListNamedLocksResponses[keyof ListNamedLocksResponses];
+
+export type ReleaseNamedLockData = {
+    body: ReleaseNamedLockRequest;
+    path: {
+        /**
+         * personal-7, team-3; personal is the caller's own.
+         */
+        workspace: string;
+    };
+    query?: never;
+    url: '/workspaces/{workspace}/named-locks/release';
+};
+
+export type ReleaseNamedLockErrors = {
+    /**
+     * Bad Request
+     */
+    400: Problem;
+    /**
+     * Unauthorized
+     */
+    401: Problem;
+    /**
+     * Forbidden
+     */
+    403: Problem;
+    /**
+     * Not Found
+     */
+    404: Problem;
+    /**
+     * Request Timeout
+     */
+    408: Problem;
+    /**
+     * Request Entity Too Large
+     */
+    413: Problem;
+    /**
+     * Unsupported Media Type
+     */
+    415: Problem;
+    /**
+     * Too Many Requests
+     */
+    429: Problem;
+    /**
+     * Internal Server Error
+     */
+    500: Problem;
+    /**
+     * Service Unavailable
+     */
+    503: Problem;
+};
+
+export type ReleaseNamedLockError = ReleaseNamedLockErrors[keyof ReleaseNamedLockErrors];
+
+export type ReleaseNamedLockResponses = {
+    /**
+     * OK
+     */
+    200: Hold;
+};
+
+export type ReleaseNamedLockResponse = ReleaseNamedLockResponses[keyof ReleaseNamedLockResponses];
+
+export type RenewNamedLockData = {
+    body: RenewNamedLockRequest;
+    path: {
+        /**
+         * personal-7, team-3; personal is the caller's own.
+         */
+        workspace: string;
+    };
+    query?: never;
+    url: '/workspaces/{workspace}/named-locks/renew';
+};
+
+export type RenewNamedLockErrors = {
+    /**
+     * Bad Request
+     */
+    400: Problem;
+    /**
+     * Unauthorized
+     */
+    401: Problem;
+    /**
+     * Forbidden
+     */
+    403: Problem;
+    /**
+     * Not Found
+     */
+    404: Problem;
+    /**
+     * Request Timeout
+     */
+    408: Problem;
+    /**
+     * Request Entity Too Large
+     */
+    413: Problem;
+    /**
+     * Unsupported Media Type
+     */
+    415: Problem;
+    /**
+     * Too Many Requests
+     */
+    429: Problem;
+    /**
+     * Internal Server Error
+     */
+    500: Problem;
+    /**
+     * Service Unavailable
+     */
+    503: Problem;
+};
+
+export type RenewNamedLockError = RenewNamedLockErrors[keyof RenewNamedLockErrors];
+
+export type RenewNamedLockResponses = {
+    /**
+     * OK
+     */
+    200: Hold;
+};
+
+export type RenewNamedLockResponse = RenewNamedLockResponses[keyof RenewNamedLockResponses];
+
+export type TryNamedLockData = {
+    body: TryNamedLockRequest;
+    path: {
+        /**
+         * personal-7, team-3; personal is the caller's own.
+         */
+        workspace: string;
+    };
+    query?: never;
+    url: '/workspaces/{workspace}/named-locks/try';
+};
+
+export type TryNamedLockErrors = {
+    /**
+     * Bad Request
+     */
+    400: Problem;
+    /**
+     * Unauthorized
+     */
+    401: Problem;
+    /**
+     * Forbidden
+     */
+    403: Problem;
+    /**
+     * Not Found
+     */
+    404: Problem;
+    /**
+     * Request Timeout
+     */
+    408: Problem;
+    /**
+     * Request Entity Too Large
+     */
+    413: Problem;
+    /**
+     * Unsupported Media Type
+     */
+    415: Problem;
+    /**
+     * Too Many Requests
+     */
+    429: Problem;
+    /**
+     * Internal Server Error
+     */
+    500: Problem;
+    /**
+     * Service Unavailable
+     */
+    503: Problem;
+    /**
+     * Insufficient Storage
+     */
+    507: Problem;
+};
+
+export type TryNamedLockError = TryNamedLockErrors[keyof TryNamedLockErrors];
+
+export type TryNamedLockResponses = {
+    /**
+     * OK
+     */
+    200: Grant;
+};
+
+export type TryNamedLockResponse = TryNamedLockResponses[keyof TryNamedLockResponses];
+
+export type EmptyTrashData = {
+    body?: never;
+    path: {
+        /**
+         * personal-7, team-3; personal is the caller's own.
+         */
+        workspace: string;
+    };
+    query?: never;
+    url: '/workspaces/{workspace}/trash';
+};
+
+export type EmptyTrashErrors = {
+    /**
+     * Bad Request
+     */
+    400: Problem;
+    /**
+     * Unauthorized
+     */
+    401: Problem;
+    /**
+     * Forbidden
+     */
+    403: Problem;
+    /**
+     * Not Found
+     */
+    404: Problem;
+    /**
+     * Too Many Requests
+     */
+    429: Problem;
+    /**
+     * Internal Server Error
+     */
+    500: Problem;
+    /**
+     * Service Unavailable
+     */
+    503: Problem;
+    /**
+     * Insufficient Storage
+     */
+    507: Problem;
+};
+
+export type EmptyTrashError = EmptyTrashErrors[keyof EmptyTrashErrors];
+
+export type EmptyTrashResponses = {
+    /**
+     * OK
+     */
+    200: Emptied;
+};
+
+export type EmptyTrashResponse = EmptyTrashResponses[keyof EmptyTrashResponses];
+
+export type ListTrashData = {
+    body?: never;
+    path: {
+        /**
+         * personal-7, team-3; personal is the caller's own.
+         */
+        workspace: string;
+    };
+    query?: {
+        /**
+         * How many items the answer has at most.
+         */
+        limit?: number;
+        /**
+         * Where the page starts: the next of the page before, with the same request otherwise.
+         */
+        cursor?: string;
+    };
+    url: '/workspaces/{workspace}/trash';
+};
+
+export type ListTrashErrors = {
+    /**
+     * Bad Request
+     */
+    400: Problem;
+    /**
+     * Unauthorized
+     */
+    401: Problem;
+    /**
+     * Forbidden
+     */
+    403: Problem;
+    /**
+     * Not Found
+     */
+    404: Problem;
+    /**
+     * Too Many Requests
+     */
+    429: Problem;
+    /**
+     * Internal Server Error
+     */
+    500: Problem;
+    /**
+     * Service Unavailable
+     */
+    503: Problem;
+};
+
+export type ListTrashError = ListTrashErrors[keyof ListTrashErrors];
+
+export type ListTrashResponses = {
+    /**
+     * OK
+     */
+    200: PageTrashed;
+};
+
+export type ListTrashResponse = ListTrashResponses[keyof ListTrashResponses];
+
+export type PurgeTrashData = {
+    body?: never;
+    path: {
+        /**
+         * personal-7, team-3; personal is the caller's own.
+         */
+        workspace: string;
+        id: number;
+    };
+    query?: never;
+    url: '/workspaces/{workspace}/trash/{id}';
+};
+
+export type PurgeTrashErrors = {
+    /**
+     * Bad Request
+     */
+    400: Problem;
+    /**
+     * Unauthorized
+     */
+    401: Problem;
+    /**
+     * Forbidden
+     */
+    403: Problem;
+    /**
+     * Not Found
+     */
+    404: Problem;
+    /**
+     * Too Many Requests
+     */
+    429: Problem;
+    /**
+     * Internal Server Error
+     */
+    500: Problem;
+    /**
+     * Service Unavailable
+     */
+    503: Problem;
+    /**
+     * Insufficient Storage
+     */
+    507: Problem;
+};
+
+export type PurgeTrashError = PurgeTrashErrors[keyof PurgeTrashErrors];
+
+export type PurgeTrashResponses = {
+    /**
+     * No Content
+     */
+    204: void;
+};
+
+export type PurgeTrashResponse = PurgeTrashResponses[keyof PurgeTrashResponses];
+
+export type RestoreTrashData = {
+    body: RestoreTo;
+    path: {
+        /**
+         * personal-7, team-3; personal is the caller's own.
+         */
+        workspace: string;
+        id: number;
+    };
+    query?: never;
+    url: '/workspaces/{workspace}/trash/{id}/restore';
+};
+
+export type RestoreTrashErrors = {
+    /**
+     * Bad Request
+     */
+    400: Problem;
+    /**
+     * Unauthorized
+     */
+    401: Problem;
+    /**
+     * Forbidden
+     */
+    403: Problem;
+    /**
+     * Not Found
+     */
+    404: Problem;
+    /**
+     * Request Timeout
+     */
+    408: Problem;
+    /**
+     * Conflict
+     */
+    409: Problem;
+    /**
+     * Request Entity Too Large
+     */
+    413: Problem;
+    /**
+     * Unsupported Media Type
+     */
+    415: Problem;
+    /**
+     * Locked
+     */
+    423: Problem;
+    /**
+     * Too Many Requests
+     */
+    429: Problem;
+    /**
+     * Internal Server Error
+     */
+    500: Problem;
+    /**
+     * Service Unavailable
+     */
+    503: Problem;
+    /**
+     * Insufficient Storage
+     */
+    507: Problem;
+};
+
+export type RestoreTrashError = RestoreTrashErrors[keyof RestoreTrashErrors];
+
+export type RestoreTrashResponses = {
+    /**
+     * OK
+     */
+    200: Resource;
+};
+
+export type RestoreTrashResponse = RestoreTrashResponses[keyof RestoreTrashResponses];
