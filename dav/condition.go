@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"holdfast/dav/content"
+	"holdfast/store"
 )
 
 // truth is a value of three-valued logic (RFC 5323 section 5.5.1 and appendix A).
@@ -220,7 +221,7 @@ func parseLiteral(prop xmlName, literal string, caseless bool) (value, error) {
 		}
 		return value{number: t}, nil
 	}
-	return value{text: fold(literal, caseless)}, nil
+	return value{text: store.Fold(literal, caseless)}, nil
 }
 
 // parseDate reads a date as creationdate shows it (RFC 4918 section 15.1), or as
@@ -316,7 +317,7 @@ func (r *candidate) value(prop xmlName, caseless bool) (value, bool) {
 	}
 	v, ok := r.read(prop)
 	if ok && v.text != "" {
-		v.text = fold(v.text, caseless)
+		v.text = store.Fold(v.text, caseless)
 	}
 	r.values = append(r.values, knownValue{prop, caseless, v, ok})
 	return v, ok

@@ -3,6 +3,8 @@ package dav
 import (
 	"strings"
 	"unicode/utf8"
+
+	"holdfast/store"
 )
 
 // pattern is the literal of a like (RFC 5323 section 5.15): "_" stands for one
@@ -49,7 +51,7 @@ func parsePattern(literal string, caseless bool) (p pattern, ok bool) {
 		}
 	}
 	for i := range parts {
-		parts[i] = fold(parts[i], caseless)
+		parts[i] = store.Fold(parts[i], caseless)
 	}
 	if !singles {
 		return pattern{parts: parts}, true

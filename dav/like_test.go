@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"holdfast/store"
 )
 
 func TestLike(t *testing.T) {
@@ -56,7 +58,7 @@ func FuzzLike(f *testing.F) {
 	f.Add("%a_b%", "xaybz")
 	f.Add(`\%%`+strings.Repeat("ab_", 30), "%"+strings.Repeat("abc", 30))
 	f.Fuzz(func(t *testing.T, literal, text string) {
-		literal, text = fold(strings.ToValidUTF8(literal, "?"), false), fold(strings.ToValidUTF8(text, "?"), false)
+		literal, text = store.Fold(strings.ToValidUTF8(literal, "?"), false), store.Fold(strings.ToValidUTF8(text, "?"), false)
 		if strings.ContainsRune(literal+text, anyChar) {
 			t.Skip("no character of XML")
 		}
@@ -103,17 +105,17 @@ func TestFold(t *testing.T) {
 		{"\u1f80", "\u1f88", "\u1f00\u03b9"},
 	} {
 		for _, s := range same {
-			if fold(s, true) != fold(same[0], true) {
-				t.Errorf("%+q is %+q, but %+q is %+q", s, fold(s, true), same[0], fold(same[0], true))
+			if store.Fold(s, true) != store.Fold(same[0], true) {
+				t.Errorf("%+q is %+q, but %+q is %+q", s, store.Fold(s, true), same[0], store.Fold(same[0], true))
 			}
 		}
 	}
 	for _, other := range [][2]string{{"a", "b"}, {"i", "\u0131"}, {"a", "\u00e4"}, {"\u0438", "\u0439"}} {
-		if fold(other[0], true) == fold(other[1], true) {
+		if store.Fold(other[0], true) == store.Fold(other[1], true) {
 			t.Errorf("%+q and %+q are one", other[0], other[1])
 		}
 	}
-	if fold("A", false) != "A" || fold("u\u0308", false) != "\u00fc" {
+	if store.Fold("A", false) != "A" || store.Fold("u\u0308", false) != "\u00fc" {
 		t.Error("characters are not compared as they are")
 	}
 }

@@ -77,7 +77,7 @@ var outside = map[string][]string{
 	"golang.org/x/sync":                {"server/auth"},
 	"golang.org/x/sys":                 {"blob", "store"},
 	"golang.org/x/term":                {"server/holdfast"},
-	"golang.org/x/text":                {"store", "dav", "server/auth"},
+	"golang.org/x/text":                {"store", "server/auth"},
 	"modernc.org/sqlite":               {"store"},
 }
 

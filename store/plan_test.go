@@ -52,6 +52,7 @@ func everything(t *testing.T, f *fixture) {
 		}
 		must(t, f.Unlock(ctx, f.at(path), store.ByToken(l.Lock.Token), f.me()))
 	}
+	f.everyList("/d")
 	f.read("/d/f")
 	_, err := f.Checksums(ctx, f.at("/d/f"), "SHA1")
 	must(t, err)
@@ -198,6 +199,9 @@ func TestNoStatementScans(t *testing.T) {
 	f := newFixture(t, allLimits)
 	everything(t, f)
 	f.showStates()
+	f.projectAtMost(0)
+	f.everyList("/shown")
+	f.SetMaxProjected(4096)
 	f.bigTree("/big")
 	f.copy("/big", "/bigger")
 	used := map[string]bool{}

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -112,11 +113,80 @@ func (t *tx) state(sp *spot, p *lockns.Projection) (lockns.State, error) {
 
 // projectionOf are a few locks in the form that answers for states.
 func projectionOf(locks []lockns.Lock) *lockns.Projection {
+	return lockns.NewProjection(0, projected(locks))
+}
+
+func projected(locks []lockns.Lock) []lockns.ProjectedRoot {
 	roots := make([]lockns.ProjectedRoot, len(locks))
 	for i, l := range locks {
 		roots[i] = l.Projected()
 	}
-	return lockns.NewProjection(0, roots)
+	return roots
+}
+
+// membersIn are the members of a folder, of one kind, for which a condition on their
+// row f is true.
+type membersIn struct {
+	folders bool
+	where   string
+	args    []any
+}
+
+// fillStates says of a page of members how each is locked: by the projection, or
+// without one by the locks above and those rooted on them, which is one query for
+// each.
+func (t *tx) fillStates(sp *space, folder *Node, page []Entry, in membersIn, p *lockns.Projection) error {
+	if p == nil {
+		roots, err := t.memberRoots(sp, folder, in)
+		if err != nil {
+			return err
+		}
+		p = lockns.NewProjection(0, roots)
+	}
+	for i := range page {
+		page[i].State = p.State(page[i].Place, t.now)
+	}
+	return nil
+}
+
+// memberRoots are the active lock roots that decide how members of a folder are
+// locked.
+func (t *tx) memberRoots(sp *space, folder *Node, in membersIn) ([]lockns.ProjectedRoot, error) {
+	above, err := t.covering(sp, folder.Place)
+	if err != nil {
+		return nil, err
+	}
+	roots := projected(above)
+	members, err := t.anyBelow(sp, folder.Place)
+	if err != nil || !members {
+		return roots, err
+	}
+	const columns = `SELECT f.id, l.depth, l.mode, l.timeout_at FROM `
+	query, place := columns+`files f CROSS JOIN resource_locks l
+ON l.namespace_id = ? AND l.root_kind = 'file' AND l.root_file_id = f.id WHERE f.folder_id = ?`, folder.Place.File
+	if in.folders {
+		query, place = columns+`folders f CROSS JOIN resource_locks l
+ON l.namespace_id = ? AND l.root_kind = 'folder' AND l.root_folder_id = f.id WHERE f.parent_id = ?`, folder.Place.Folder
+	}
+	args := slices.Concat([]any{sp.id, sp.folderID(folder)}, in.args, []any{micros(t.now)})
+	err = t.rows(query+in.where+activeLocks, args, func(scan func(...any) error) error {
+		var id int64
+		var r lockns.ProjectedRoot
+		var end sql.NullInt64
+		err := scan(&id, (*string)(&r.Depth), (*string)(&r.Mode), &end)
+		r.Place, r.ExpiresAt = place(id), fromNull(end)
+		roots = append(roots, r)
+		return err
+	})
+	return roots, err
+}
+
+// anyBelow reports whether locks, be they over or not, are rooted below a folder: one
+// look into the index.
+func (t *tx) anyBelow(sp *space, p lockns.Place) (found bool, err error) {
+	_, err = t.row(`SELECT EXISTS (SELECT 1 FROM resource_locks WHERE namespace_id = ? AND ancestry > ? AND ancestry < ?)`,
+		[]any{sp.id, p.Ancestry, rangeEnd(p.Ancestry)}, &found)
+	return found, err
 }
 
 // projection is how a workspace is locked, from the cache or else from the

@@ -166,9 +166,19 @@ func (t *tx) entry(sp *space, n *Node, path Path, want Want) (e Entry, err error
 			return e, err
 		}
 	}
-	one := []Entry{e}
-	t.fillLocks(one, locks, want)
-	return one[0], nil
+	if want.Locks {
+		one := []Entry{e}
+		fillLocks(one, locks)
+		e = one[0]
+	}
+	if want.States {
+		p := want.projection
+		if p == nil {
+			p = projectionOf(locks)
+		}
+		e.State = p.State(n.Place, t.now)
+	}
+	return e, nil
 }
 
 // walker hands on the members of a tree. It holds one page for each level it is
@@ -328,14 +338,17 @@ func (t *tx) fill(sp *space, folder Entry, page []Entry, from cursor, to string,
 			return err
 		}
 	}
-	var locks []lockns.Lock
-	if want.needsLocks() {
-		var err error
-		if locks, err = t.pageLocks(sp, folder, id, from, to); err != nil {
+	if want.Locks {
+		locks, err := t.pageLocks(sp, folder, id, from, to)
+		if err != nil {
 			return err
 		}
+		fillLocks(page, locks)
 	}
-	t.fillLocks(page, locks, want)
+	if want.States {
+		in := membersIn{from.folders, ` AND f.name_key > ? AND f.name_key <= ?`, []any{from.after, to}}
+		return t.fillStates(sp, &folder.Node, page, in, want.projection)
+	}
 	return nil
 }
 
@@ -371,29 +384,21 @@ func (t *tx) fillProps(page []Entry, id int64, from cursor, to string, want Want
 }
 
 // fillLocks gives each entry, out of all the locks that may cover one, those that
-// do, and says how it is locked.
-func (t *tx) fillLocks(page []Entry, locks []lockns.Lock, want Want) {
-	if want.Locks && len(locks) > 0 {
-		at := index(page)
-		for _, l := range locks {
-			if i, ok := at[l.Place.Root]; ok {
-				page[i].Locks = append(page[i].Locks, l)
-				continue
-			}
-			for i := range page {
-				if l.Covers(page[i].Place) {
-					page[i].Locks = append(page[i].Locks, l)
-				}
-			}
-		}
+// do.
+func fillLocks(page []Entry, locks []lockns.Lock) {
+	if len(locks) == 0 {
+		return
 	}
-	if want.States {
-		p := want.projection
-		if p == nil {
-			p = projectionOf(locks)
+	at := index(page)
+	for _, l := range locks {
+		if i, ok := at[l.Place.Root]; ok {
+			page[i].Locks = append(page[i].Locks, l)
+			continue
 		}
 		for i := range page {
-			page[i].State = p.State(page[i].Place, t.now)
+			if l.Covers(page[i].Place) {
+				page[i].Locks = append(page[i].Locks, l)
+			}
 		}
 	}
 }
@@ -406,9 +411,7 @@ func (t *tx) pageLocks(sp *space, folder Entry, id int64, from cursor, to string
 	if err != nil {
 		return nil, err
 	}
-	var members bool
-	_, err = t.row(`SELECT EXISTS (SELECT 1 FROM resource_locks WHERE namespace_id = ? AND ancestry > ? AND ancestry < ?)`,
-		[]any{sp.id, folder.Place.Ancestry, rangeEnd(folder.Place.Ancestry)}, &members)
+	members, err := t.anyBelow(sp, folder.Place)
 	if err != nil || !members {
 		return above, err
 	}

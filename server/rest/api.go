@@ -102,6 +102,9 @@ var registrations = []func(*API){
 	(*API).registerLocks,
 	(*API).registerAdminLocks,
 	(*API).registerEvents,
+	(*API).registerResources,
+	(*API).registerChildren,
+	(*API).registerSearch,
 }
 
 // ServeHTTP implements http.Handler.

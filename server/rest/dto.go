@@ -34,7 +34,7 @@ type LockState struct {
 	State   string    `json:"state" enum:"unlocked,direct,inherited"`
 	Mode    string    `json:"mode,omitempty" enum:"exclusive,shared" doc:"Absent when unlocked."`
 	Expires *Time     `json:"expires,omitempty" doc:"The last moment of the lock; absent when it has no end."`
-	Root    *LockRoot `json:"root,omitempty" doc:"With inherited: where the lock is rooted, without a path."`
+	Root    *LockRoot `json:"root,omitempty" doc:"With inherited: where the lock is rooted, without a path; without an id too, if this login cannot open it."`
 }
 
 // lockState shows a state of the store's.
@@ -56,7 +56,7 @@ type Resource struct {
 	Workspace   string    `json:"workspace" example:"team-3"`
 	Parent      int64     `json:"parent,omitempty" doc:"The id of the folder it is in; absent for the topmost that this login opens."`
 	Name        string    `json:"name" doc:"Empty for the root of a workspace."`
-	Path        string    `json:"path,omitempty" doc:"Where it is, from the topmost folder that this login opens; absent in lists."`
+	Path        string    `json:"path,omitempty" doc:"Where it is, from the topmost folder that this login opens; absent in the list of a folder."`
 	Size        int64     `json:"size" doc:"Bytes of content; 0 for a folder."`
 	ETag        string    `json:"etag,omitempty" doc:"Files only: new with each content, for If-Match."`
 	ContentType string    `json:"content_type,omitempty"`

@@ -1,19 +1,19 @@
-package dav
+package store
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
 )
 
-// A text is compared in normal form C, so that it does not matter in which form
-// a client wrote it, and without regard to case in the form of Unicode's
-// canonical caseless matching. RFC 5323 section 5.18 asks for what section 5.18 of
-// The Unicode Standard describes; section 3.13 of that defines it.
-
-// fold is a text as it is compared with others of its kind.
-func fold(s string, caseless bool) string {
+// Fold is a text as a search compares it with others: in normal form C, so that it
+// does not matter in which form a client wrote it, and, if caseless, without regard
+// to case in the form of Unicode's canonical caseless matching. RFC 5323 section 5.18
+// asks for what section 5.18 of The Unicode Standard describes; section 3.13 of that
+// defines it.
+func Fold(s string, caseless bool) string {
 	switch {
 	case !caseless:
 		return norm.NFC.String(s)
@@ -29,6 +29,15 @@ func fold(s string, caseless bool) string {
 // folding makes a letter: the one case in which marks have to be in their order
 // before.
 func hasIota(r rune) bool { return r == 0x345 || r >= 0x1F80 && r <= 0x1FFC }
+
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
 
 func lowerASCII(s string) string {
 	for i := range len(s) {
