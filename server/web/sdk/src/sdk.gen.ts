@@ -2,7 +2,7 @@
 
 import { client } from './client.gen.js';
 import type { Client, Options as Options2, TDataShape } from './client/index.js';
-import type { AddAppPasswordData, AddAppPasswordErrors, AddAppPasswordResponses, AddMemberData, AddMemberErrors, AddMemberResponses, AddTeamData, AddTeamErrors, AddTeamResponses, AddUserData, AddUserErrors, AddUserResponses, AppPasswordsData, AppPasswordsErrors, AppPasswordsResponses, AuditData, AuditErrors, AuditResponses, ChangeMeData, ChangeMeErrors, ChangeMeResponses, ChangeTeamData, ChangeTeamErrors, ChangeTeamResponses, ChangeUserData, ChangeUserErrors, ChangeUserResponses, CloseSessionData, CloseSessionErrors, CloseSessionResponses, CopyFileData, CopyFileErrors, CopyFileResponses, CopyFolderData, CopyFolderErrors, CopyFolderResponses, CreateFileData, CreateFileErrors, CreateFileResponses, CreateFolderData, CreateFolderErrors, CreateFolderResponses, EmptyTrashData, EmptyTrashErrors, EmptyTrashResponses, EndSessionData, EndSessionErrors, EndSessionResponses, EventsData, EventsErrors, EventsResponse, EventsResponses, ForceReleaseLockData, ForceReleaseLockErrors, ForceReleaseLockResponses, ForceReleaseLocksData, ForceReleaseLocksErrors, ForceReleaseLocksResponses, GetContentByPathData, GetContentByPathErrors, GetContentByPathResponses, GetFileContentData, GetFileContentErrors, GetFileContentResponses, GetTeamData, GetTeamErrors, GetTeamResponses, GetUserData, GetUserErrors, GetUserResponses, GetVersionContentData, GetVersionContentErrors, GetVersionContentResponses, GetWorkspaceData, GetWorkspaceErrors, GetWorkspaceResponses, HeadContentByPathData, HeadContentByPathErrors, HeadContentByPathResponses, HeadFileContentData, HeadFileContentErrors, HeadFileContentResponses, HeadVersionContentData, HeadVersionContentErrors, HeadVersionContentResponses, ListAllLocksData, ListAllLocksErrors, ListAllLocksResponses, ListFileLocksData, ListFileLocksErrors, ListFileLocksResponses, ListFolderLocksData, ListFolderLocksErrors, ListFolderLocksResponses, ListMembersData, ListMembersErrors, ListMembersResponses, ListMyLocksData, ListMyLocksErrors, ListMyLocksResponses, ListNamedLocksData, ListNamedLocksErrors, ListNamedLocksResponses, ListTeamsData, ListTeamsErrors, ListTeamsResponses, ListTrashData, ListTrashErrors, ListTrashResponses, ListUserAppPasswordsData, ListUserAppPasswordsErrors, ListUserAppPasswordsResponses, ListUsersData, ListUsersErrors, ListUsersResponses, ListVersionsData, ListVersionsErrors, ListVersionsResponses, ListWorkspaceLocksData, ListWorkspaceLocksErrors, ListWorkspaceLocksResponses, ListWorkspacesData, ListWorkspacesErrors, ListWorkspacesResponses, LockFileData, LockFileErrors, LockFileResponses, LockFolderData, LockFolderErrors, LockFolderResponses, LoginData, LoginErrors, LoginResponses, MeData, MeErrors, MeResponses, MountsData, MountsErrors, MountsResponses, MoveFileData, MoveFileErrors, MoveFileResponses, MoveFolderData, MoveFolderErrors, MoveFolderResponses, OpenSessionData, OpenSessionErrors, OpenSessionResponses, PurgeTrashData, PurgeTrashErrors, PurgeTrashResponses, PutContentByPathData, PutContentByPathErrors, PutContentByPathResponses, PutFileContentData, PutFileContentErrors, PutFileContentResponses, ReleaseMyLockData, ReleaseMyLockErrors, ReleaseMyLockResponses, ReleaseNamedLockData, ReleaseNamedLockErrors, ReleaseNamedLockResponses, RemoveAppPasswordData, RemoveAppPasswordErrors, RemoveAppPasswordResponses, RemoveExpiredLocksData, RemoveExpiredLocksErrors, RemoveExpiredLocksResponses, RemoveFileData, RemoveFileErrors, RemoveFileResponses, RemoveFolderData, RemoveFolderErrors, RemoveFolderResponses, RemoveMemberData, RemoveMemberErrors, RemoveMemberResponses, RemoveTeamData, RemoveTeamErrors, RemoveTeamResponses, RemoveUserAppPasswordData, RemoveUserAppPasswordErrors, RemoveUserAppPasswordResponses, RemoveUserData, RemoveUserErrors, RemoveUserResponses, RenewNamedLockData, RenewNamedLockErrors, RenewNamedLockResponses, RestoreTrashData, RestoreTrashErrors, RestoreTrashResponses, RestoreVersionData, RestoreVersionErrors, RestoreVersionResponses, SessionsData, SessionsErrors, SessionsResponses, SetMemberData, SetMemberErrors, SetMemberResponses, ShowLockTokenData, ShowLockTokenErrors, ShowLockTokenResponses, TryNamedLockData, TryNamedLockErrors, TryNamedLockResponses, UnlockFileData, UnlockFileErrors, UnlockFileResponses, UnlockFolderData, UnlockFolderErrors, UnlockFolderResponses } from './types.gen.js';
+import type { AddAppPasswordData, AddAppPasswordErrors, AddAppPasswordResponses, AddMemberData, AddMemberErrors, AddMemberResponses, AddTeamData, AddTeamErrors, AddTeamResponses, AddUserData, AddUserErrors, AddUserResponses, AppPasswordsData, AppPasswordsErrors, AppPasswordsResponses, AuditData, AuditErrors, AuditResponses, ChangeMeData, ChangeMeErrors, ChangeMeResponses, ChangeTeamData, ChangeTeamErrors, ChangeTeamResponses, ChangeUserData, ChangeUserErrors, ChangeUserResponses, CloseSessionData, CloseSessionErrors, CloseSessionResponses, CopyFileData, CopyFileErrors, CopyFileResponses, CopyFolderData, CopyFolderErrors, CopyFolderResponses, CreateFileData, CreateFileErrors, CreateFileResponses, CreateFolderData, CreateFolderErrors, CreateFolderResponses, EmptyTrashData, EmptyTrashErrors, EmptyTrashResponses, EndSessionData, EndSessionErrors, EndSessionResponses, EventsData, EventsErrors, EventsResponse, EventsResponses, ForceReleaseLockData, ForceReleaseLockErrors, ForceReleaseLockResponses, ForceReleaseLocksData, ForceReleaseLocksErrors, ForceReleaseLocksResponses, GetContentByPathData, GetContentByPathErrors, GetContentByPathResponses, GetFileContentData, GetFileContentErrors, GetFileContentResponses, GetFileData, GetFileErrors, GetFileResponses, GetFolderData, GetFolderErrors, GetFolderResponses, GetResourceData, GetResourceErrors, GetResourceResponses, GetTeamData, GetTeamErrors, GetTeamResponses, GetUserData, GetUserErrors, GetUserResponses, GetVersionContentData, GetVersionContentErrors, GetVersionContentResponses, GetWorkspaceData, GetWorkspaceErrors, GetWorkspaceResponses, HeadContentByPathData, HeadContentByPathErrors, HeadContentByPathResponses, HeadFileContentData, HeadFileContentErrors, HeadFileContentResponses, HeadVersionContentData, HeadVersionContentErrors, HeadVersionContentResponses, ListAllLocksData, ListAllLocksErrors, ListAllLocksResponses, ListChildrenData, ListChildrenErrors, ListChildrenResponses, ListFileLocksData, ListFileLocksErrors, ListFileLocksResponses, ListFolderLocksData, ListFolderLocksErrors, ListFolderLocksResponses, ListMembersData, ListMembersErrors, ListMembersResponses, ListMyLocksData, ListMyLocksErrors, ListMyLocksResponses, ListNamedLocksData, ListNamedLocksErrors, ListNamedLocksResponses, ListTeamsData, ListTeamsErrors, ListTeamsResponses, ListTrashData, ListTrashErrors, ListTrashResponses, ListUserAppPasswordsData, ListUserAppPasswordsErrors, ListUserAppPasswordsResponses, ListUsersData, ListUsersErrors, ListUsersResponses, ListVersionsData, ListVersionsErrors, ListVersionsResponses, ListWorkspaceLocksData, ListWorkspaceLocksErrors, ListWorkspaceLocksResponses, ListWorkspacesData, ListWorkspacesErrors, ListWorkspacesResponses, LockFileData, LockFileErrors, LockFileResponses, LockFolderData, LockFolderErrors, LockFolderResponses, LoginData, LoginErrors, LoginResponses, MeData, MeErrors, MeResponses, MountsData, MountsErrors, MountsResponses, MoveFileData, MoveFileErrors, MoveFileResponses, MoveFolderData, MoveFolderErrors, MoveFolderResponses, OpenSessionData, OpenSessionErrors, OpenSessionResponses, PurgeTrashData, PurgeTrashErrors, PurgeTrashResponses, PutContentByPathData, PutContentByPathErrors, PutContentByPathResponses, PutFileContentData, PutFileContentErrors, PutFileContentResponses, ReleaseMyLockData, ReleaseMyLockErrors, ReleaseMyLockResponses, ReleaseNamedLockData, ReleaseNamedLockErrors, ReleaseNamedLockResponses, RemoveAppPasswordData, RemoveAppPasswordErrors, RemoveAppPasswordResponses, RemoveExpiredLocksData, RemoveExpiredLocksErrors, RemoveExpiredLocksResponses, RemoveFileData, RemoveFileErrors, RemoveFileResponses, RemoveFolderData, RemoveFolderErrors, RemoveFolderResponses, RemoveMemberData, RemoveMemberErrors, RemoveMemberResponses, RemoveTeamData, RemoveTeamErrors, RemoveTeamResponses, RemoveUserAppPasswordData, RemoveUserAppPasswordErrors, RemoveUserAppPasswordResponses, RemoveUserData, RemoveUserErrors, RemoveUserResponses, RenewNamedLockData, RenewNamedLockErrors, RenewNamedLockResponses, RestoreTrashData, RestoreTrashErrors, RestoreTrashResponses, RestoreVersionData, RestoreVersionErrors, RestoreVersionResponses, SearchData, SearchErrors, SearchResponses, SessionsData, SessionsErrors, SessionsResponses, SetMemberData, SetMemberErrors, SetMemberResponses, ShowLockTokenData, ShowLockTokenErrors, ShowLockTokenResponses, TryNamedLockData, TryNamedLockErrors, TryNamedLockResponses, UnlockFileData, UnlockFileErrors, UnlockFileResponses, UnlockFolderData, UnlockFolderErrors, UnlockFolderResponses } from './types.gen.js';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -330,6 +330,23 @@ export const removeFile = <ThrowOnError extends boolean = false>(options: Option
 });
 
 /**
+ * Show a file
+ */
+export const getFile = <ThrowOnError extends boolean = false>(options: Options<GetFileData, ThrowOnError>) => (options.client ?? client).get<GetFileResponses, GetFileErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { scheme: 'basic', type: 'http' },
+        {
+            in: 'cookie',
+            name: 'holdfast_session',
+            type: 'apiKey'
+        }
+    ],
+    url: '/files/{id}',
+    ...options
+});
+
+/**
  * Rename or move a file
  *
  * Identity, content and properties stay; locks of WebDAV end, others go along.
@@ -590,6 +607,23 @@ export const removeFolder = <ThrowOnError extends boolean = false>(options: Opti
 });
 
 /**
+ * Show a folder
+ */
+export const getFolder = <ThrowOnError extends boolean = false>(options: Options<GetFolderData, ThrowOnError>) => (options.client ?? client).get<GetFolderResponses, GetFolderErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { scheme: 'basic', type: 'http' },
+        {
+            in: 'cookie',
+            name: 'holdfast_session',
+            type: 'apiKey'
+        }
+    ],
+    url: '/folders/{id}',
+    ...options
+});
+
+/**
  * Rename or move a folder
  *
  * Identity, content and properties stay; locks of WebDAV end, others go along.
@@ -610,6 +644,23 @@ export const moveFolder = <ThrowOnError extends boolean = false>(options: Option
         'Content-Type': 'application/json',
         ...options.headers
     }
+});
+
+/**
+ * List what is in a folder
+ */
+export const listChildren = <ThrowOnError extends boolean = false>(options: Options<ListChildrenData, ThrowOnError>) => (options.client ?? client).get<ListChildrenResponses, ListChildrenErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { scheme: 'basic', type: 'http' },
+        {
+            in: 'cookie',
+            name: 'holdfast_session',
+            type: 'apiKey'
+        }
+    ],
+    url: '/folders/{id}/children',
+    ...options
 });
 
 /**
@@ -1303,6 +1354,42 @@ export const tryNamedLock = <ThrowOnError extends boolean = false>(options: Opti
         'Content-Type': 'application/json',
         ...options.headers
     }
+});
+
+/**
+ * Show the file or folder at a path
+ */
+export const getResource = <ThrowOnError extends boolean = false>(options: Options<GetResourceData, ThrowOnError>) => (options.client ?? client).get<GetResourceResponses, GetResourceErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { scheme: 'basic', type: 'http' },
+        {
+            in: 'cookie',
+            name: 'holdfast_session',
+            type: 'apiKey'
+        }
+    ],
+    url: '/workspaces/{workspace}/resource',
+    ...options
+});
+
+/**
+ * Search files and folders by name, time and size
+ *
+ * Results come folder by folder, each with its path. A search looks at 100,000 files and folders at most.
+ */
+export const search = <ThrowOnError extends boolean = false>(options: Options<SearchData, ThrowOnError>) => (options.client ?? client).get<SearchResponses, SearchErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { scheme: 'basic', type: 'http' },
+        {
+            in: 'cookie',
+            name: 'holdfast_session',
+            type: 'apiKey'
+        }
+    ],
+    url: '/workspaces/{workspace}/search',
+    ...options
 });
 
 /**

@@ -103,6 +103,14 @@ export type Field = {
     message: string;
 };
 
+export type Found = {
+    /**
+     * Whether that is all there is; otherwise there may be more, for a narrower search to find.
+     */
+    complete: boolean;
+    items: Array<Resource>;
+};
+
 export type Grant = {
     /**
      * When granted: its last moment, unless it is renewed.
@@ -237,7 +245,7 @@ export type LockState = {
      */
     mode?: 'exclusive' | 'shared';
     /**
-     * With inherited: where the lock is rooted, without a path.
+     * With inherited: where the lock is rooted, without a path; without an id too, if this login cannot open it.
      */
     root?: LockRoot;
     state: 'unlocked' | 'direct' | 'inherited';
@@ -494,6 +502,14 @@ export type PageNamedLock = {
     next?: string;
 };
 
+export type PageResource = {
+    items: Array<Resource>;
+    /**
+     * The cursor of the next page; absent on the last.
+     */
+    next?: string;
+};
+
 export type PageSession = {
     items: Array<Session>;
     /**
@@ -652,7 +668,7 @@ export type Resource = {
      */
     parent?: number;
     /**
-     * Where it is, from the topmost folder that this login opens; absent in lists.
+     * Where it is, from the topmost folder that this login opens; absent in the list of a folder.
      */
     path?: string;
     /**
@@ -1913,6 +1929,57 @@ export type RemoveFileResponses = {
 
 export type RemoveFileResponse = RemoveFileResponses[keyof RemoveFileResponses];
 
+export type GetFileData = {
+    body?: never;
+    path: {
+        id: number;
+    };
+    query?: never;
+    url: '/files/{id}';
+};
+
+export type GetFileErrors = {
+    /**
+     * Bad Request
+     */
+    400: Problem;
+    /**
+     * Unauthorized
+     */
+    401: Problem;
+    /**
+     * Forbidden
+     */
+    403: Problem;
+    /**
+     * Not Found
+     */
+    404: Problem;
+    /**
+     * Too Many Requests
+     */
+    429: Problem;
+    /**
+     * Internal Server Error
+     */
+    500: Problem;
+    /**
+     * Service Unavailable
+     */
+    503: Problem;
+};
+
+export type GetFileError = GetFileErrors[keyof GetFileErrors];
+
+export type GetFileResponses = {
+    /**
+     * OK
+     */
+    200: Resource;
+};
+
+export type GetFileResponse = GetFileResponses[keyof GetFileResponses];
+
 export type MoveFileData = {
     body: Destination;
     headers?: {
@@ -2889,6 +2956,57 @@ export type RemoveFolderResponses = {
 
 export type RemoveFolderResponse = RemoveFolderResponses[keyof RemoveFolderResponses];
 
+export type GetFolderData = {
+    body?: never;
+    path: {
+        id: number;
+    };
+    query?: never;
+    url: '/folders/{id}';
+};
+
+export type GetFolderErrors = {
+    /**
+     * Bad Request
+     */
+    400: Problem;
+    /**
+     * Unauthorized
+     */
+    401: Problem;
+    /**
+     * Forbidden
+     */
+    403: Problem;
+    /**
+     * Not Found
+     */
+    404: Problem;
+    /**
+     * Too Many Requests
+     */
+    429: Problem;
+    /**
+     * Internal Server Error
+     */
+    500: Problem;
+    /**
+     * Service Unavailable
+     */
+    503: Problem;
+};
+
+export type GetFolderError = GetFolderErrors[keyof GetFolderErrors];
+
+export type GetFolderResponses = {
+    /**
+     * OK
+     */
+    200: Resource;
+};
+
+export type GetFolderResponse = GetFolderResponses[keyof GetFolderResponses];
+
 export type MoveFolderData = {
     body: Destination;
     headers?: {
@@ -2978,6 +3096,71 @@ export type MoveFolderResponses = {
 };
 
 export type MoveFolderResponse = MoveFolderResponses[keyof MoveFolderResponses];
+
+export type ListChildrenData = {
+    body?: never;
+    path: {
+        id: number;
+    };
+    query?: {
+        /**
+         * Folders come first. By name is by Unicode code points, in normal form C: Z before a. Equal sizes and times are by id; folders have no size and are by name then.
+         */
+        sort?: 'name' | 'size' | 'modified';
+        order?: 'asc' | 'desc';
+        /**
+         * How many items the answer has at most.
+         */
+        limit?: number;
+        /**
+         * Where the page starts: the next of the page before, with the same request otherwise.
+         */
+        cursor?: string;
+    };
+    url: '/folders/{id}/children';
+};
+
+export type ListChildrenErrors = {
+    /**
+     * Bad Request
+     */
+    400: Problem;
+    /**
+     * Unauthorized
+     */
+    401: Problem;
+    /**
+     * Forbidden
+     */
+    403: Problem;
+    /**
+     * Not Found
+     */
+    404: Problem;
+    /**
+     * Too Many Requests
+     */
+    429: Problem;
+    /**
+     * Internal Server Error
+     */
+    500: Problem;
+    /**
+     * Service Unavailable
+     */
+    503: Problem;
+};
+
+export type ListChildrenError = ListChildrenErrors[keyof ListChildrenErrors];
+
+export type ListChildrenResponses = {
+    /**
+     * OK
+     */
+    200: PageResource;
+};
+
+export type ListChildrenResponse = ListChildrenResponses[keyof ListChildrenResponses];
 
 export type CopyFolderData = {
     body: Destination;
@@ -5293,6 +5476,152 @@ export type TryNamedLockResponses = {
 };
 
 export type TryNamedLockResponse = TryNamedLockResponses[keyof TryNamedLockResponses];
+
+export type GetResourceData = {
+    body?: never;
+    path: {
+        /**
+         * personal-7, team-3; personal is the caller's own.
+         */
+        workspace: string;
+    };
+    query: {
+        /**
+         * From the topmost folder that this login opens, which is /.
+         */
+        path: string;
+    };
+    url: '/workspaces/{workspace}/resource';
+};
+
+export type GetResourceErrors = {
+    /**
+     * Bad Request
+     */
+    400: Problem;
+    /**
+     * Unauthorized
+     */
+    401: Problem;
+    /**
+     * Forbidden
+     */
+    403: Problem;
+    /**
+     * Not Found
+     */
+    404: Problem;
+    /**
+     * Too Many Requests
+     */
+    429: Problem;
+    /**
+     * Internal Server Error
+     */
+    500: Problem;
+    /**
+     * Service Unavailable
+     */
+    503: Problem;
+};
+
+export type GetResourceError = GetResourceErrors[keyof GetResourceErrors];
+
+export type GetResourceResponses = {
+    /**
+     * OK
+     */
+    200: Resource;
+};
+
+export type GetResourceResponse = GetResourceResponses[keyof GetResourceResponses];
+
+export type SearchData = {
+    body?: never;
+    path: {
+        /**
+         * personal-7, team-3; personal is the caller's own.
+         */
+        workspace: string;
+    };
+    query?: {
+        /**
+         * Words that the name has, all of them, as parts of words too and in any case; without, any name.
+         */
+        q?: string;
+        /**
+         * Files only, or folders only.
+         */
+        kind?: 'file' | 'folder';
+        /**
+         * The id of the folder to search; without, all that this login opens of the workspace.
+         */
+        under?: number;
+        /**
+         * Modified then or later.
+         */
+        modified_after?: string;
+        /**
+         * Modified before.
+         */
+        modified_before?: string;
+        /**
+         * Bytes: files of as many or more.
+         */
+        min_size?: number;
+        /**
+         * Bytes: files of as many or fewer.
+         */
+        max_size?: number;
+        /**
+         * How many items the answer has at most.
+         */
+        limit?: number;
+    };
+    url: '/workspaces/{workspace}/search';
+};
+
+export type SearchErrors = {
+    /**
+     * Bad Request
+     */
+    400: Problem;
+    /**
+     * Unauthorized
+     */
+    401: Problem;
+    /**
+     * Forbidden
+     */
+    403: Problem;
+    /**
+     * Not Found
+     */
+    404: Problem;
+    /**
+     * Too Many Requests
+     */
+    429: Problem;
+    /**
+     * Internal Server Error
+     */
+    500: Problem;
+    /**
+     * Service Unavailable
+     */
+    503: Problem;
+};
+
+export type SearchError = SearchErrors[keyof SearchErrors];
+
+export type SearchResponses = {
+    /**
+     * OK
+     */
+    200: Found;
+};
+
+export type SearchResponse = SearchResponses[keyof SearchResponses];
 
 export type EmptyTrashData = {
     body?: never;
