@@ -160,9 +160,9 @@ func TestLocksLife(t *testing.T) {
 func TestLocksExpire(t *testing.T) {
 	b := newBench(t)
 	b.wants("none", b.ok("", "locks", "expire"), "0 removed\n")
-	b.ok("", "locks", "set", "/", "--user", "bob", "--until", "300ms")
+	b.ok("", "locks", "set", "/", "--user", "bob", "--until", "3s")
 	b.ok("", "locks", "set", "/", "--user", "alice")
-	time.Sleep(400 * time.Millisecond)
+	time.Sleep(3100 * time.Millisecond)
 	b.wants("listed", table(b.ok("", "locks", "list", "--expired"))[:2], "1 ")
 	b.wants("one", b.ok("", "locks", "expire"), "1 removed\n")
 	b.wants("left", table(b.ok("", "locks", "list")), "2 product exclusive resource alice - alice:/")

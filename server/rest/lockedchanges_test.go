@@ -2,6 +2,7 @@ package rest_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -137,4 +138,41 @@ func TestLocksLetChangesThrough(t *testing.T) {
 			wantEqual(t, "changed", x.tree() != before, true)
 		})
 	}
+}
+
+// TestListingsShowLocks: each entry of a folder says how it is locked.
+func TestListingsShowLocks(t *testing.T) {
+	x := newLockedTree(t)
+	list := func(folder int64) string {
+		var states []string
+		all, _ := pages[rest.Resource](x.ada, fmt.Sprint("/folders/", folder, "/children"), 1)
+		for _, r := range all {
+			s := r.LockState
+			states = append(states, strings.TrimSpace(fmt.Sprint(r.Name, " ", s.State, " ", s.Mode)))
+		}
+		return strings.Join(states, ", ")
+	}
+	root := x.root(x.team)
+	wantEqual(t, "none", list(root), "d unlocked, e unlocked, o unlocked")
+	deep := x.bob.lock(x.at("/d"), store.LockSpec{Origin: lockns.WebDAV, Depth: lockns.Infinity, Mode: lockns.Shared})
+	x.ada.lock(x.at("/o"), store.LockSpec{Origin: lockns.WOPI, Owner: "v"})
+	wantEqual(t, "root", list(root), "d direct shared, e unlocked, o direct exclusive")
+	wantEqual(t, "folder", list(x.d), "f inherited shared")
+	x.ada.put(x.at("/e/new"), "x")
+	_, err := x.ForceUnlock(t.Context(), deep.ID, store.Actor{})
+	must(t, err)
+	wantEqual(t, "folder afterwards", list(x.d), "f unlocked")
+	x.bob.lock(x.at("/e"), store.LockSpec{Origin: lockns.Product, Depth: lockns.Infinity})
+	wantEqual(t, "a member from before", list(x.e), "new inherited exclusive")
+}
+
+// TestDocumentHasLockState: clients that are made from the document have the state
+// of every resource. TestDocument misses none of the old names.
+func TestDocumentHasLockState(t *testing.T) {
+	schema := theDocument().root["components"].(object)["schemas"].(object)["Resource"].(object)
+	if required, _ := schema["required"].([]any); !slices.Contains(required, any("lock_state")) {
+		t.Errorf("required are %v", required)
+	}
+	state := schema["properties"].(object)["lock_state"].(object)
+	wantEqual(t, "its schema", state["$ref"], any("#/components/schemas/LockState"))
 }
