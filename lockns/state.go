@@ -56,6 +56,12 @@ func (r *ProjectedRoot) outlasts(o *ProjectedRoot) bool {
 	return r.Mode == Exclusive && o.Mode != Exclusive
 }
 
+// Direct is the state of a resource that the lock is rooted on and that no lock
+// outlasting it is; active reports whether it has not expired at now.
+func (r *ProjectedRoot) Direct(now time.Time) (s State, active bool) {
+	return r.state(Direct), r.lock().ActiveAt(now)
+}
+
 func (r *ProjectedRoot) state(kind StateKind) State {
 	return State{Kind: kind, Mode: r.Mode, ExpiresAt: r.ExpiresAt, Root: r.Place.Root}
 }

@@ -78,6 +78,11 @@
 // its bytes count until Purge has deleted them, which ends the entry of the trash
 // before the first row goes. What MOVE and COPY replace is not in the trash.
 //
+// List reads a page of a folder's members by name, size or time, from where the page
+// before ended, out of an index in that order: folders first. What a page costs does
+// not depend on how many members or locks there are. Names are in the order of the
+// bytes of their NFC form.
+//
 // A Search is a Walk that hands on what its caller's function takes. No part of
 // what is looked for reaches SQL, so that a query means the same on every engine,
 // letters beyond ASCII included, costs a look at each resource and no more, and
@@ -151,11 +156,11 @@
 // the root of a lock is now, by its id; the path that a lock keeps is how it was
 // called when it was locked, by which a list may be sorted.
 //
-// LockState, LockStates and the States of a Walk come from a projection of all
+// LockState, LockStates and the States of a Walk or a List come from a projection of all
 // active locks of a workspace, kept under its generation in a cache (see package
 // lockns/cache). It is for eyes only: no change, no View and no Want.Locks reads
 // it. Above 4,096 active locks there is no projection, and the indexed queries
-// answer.
+// answer; List has the locks on members come with them, from the index alone.
 //
 // # Named locks
 //

@@ -95,7 +95,10 @@ func (s *Store) Statements() []string {
 }
 
 // SetMaxProjected changes how many active locks a projection is made of at most.
-func (s *Store) SetMaxProjected(n int) { s.projections.max = n }
+func (s *Store) SetMaxProjected(n int) {
+	s.projections.max = n
+	s.projections.crowded.Clear()
+}
 
 // Watch has every statement of the writer told to fn before it runs, until the
 // returned function is called.

@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"database/sql"
+	"slices"
 	"strings"
 
 	"holdfast/lockns"
@@ -92,6 +94,9 @@ func (s *Store) List(ctx context.Context, target Target, filter ListFilter) (pag
 			return err
 		}
 		m := lister{t: t, space: sp.space, folder: sp.node, filter: filter, shown: shown, limit: limit}
+		if err := m.prepare(); err != nil {
+			return err
+		}
 		page, err = m.read(page)
 		return err
 	})
@@ -104,8 +109,11 @@ type lister struct {
 	space  *space
 	folder *Node
 	filter ListFilter
-	shown  *lockns.Projection // what states come from; nil: the locks themselves
 	limit  int
+	// shown is what states come from: all locks, or only those above, and then direct
+	// says whether there may be some on members.
+	shown  *lockns.Projection
+	direct bool
 }
 
 // read adds members to a page until it is full or there are no more.
@@ -133,31 +141,140 @@ func (m *lister) read(page []Entry) ([]Entry, error) {
 // that are passed over, and says where it ended and whether there may be more.
 func (m *lister) batch(page []Entry, folders bool, after ListKey) (_ []Entry, last ListKey, more bool, err error) {
 	q := m.query(folders)
-	start, read := len(page), 0
-	first := ListKey{}
+	b := listBatch{m: m, limit: m.limit - len(page), page: page, last: after}
 	condition, args := q.after(after)
 	var row nodeRow
+	var end sql.NullInt64
+	var mode sql.RawBytes
 	dest := row.dest()
-	args = append(args, m.limit-start)
-	err = m.t.rows(`SELECT `+q.columns+q.from+condition+q.orderBy()+` LIMIT ?`, append([]any{m.id()}, args...), func(scan func(...any) error) error {
+	rows := b.limit
+	if m.direct {
+		rows++ // one of the next member says that there are no more of the last
+		dest = append(dest, &end, &mode)
+	}
+	args = slices.Concat([]any{m.id()}, args, []any{rows})
+	err = m.t.rows(`SELECT `+q.columns+q.from+condition+q.orderBy()+` LIMIT ?`, args, func(scan func(...any) error) error {
 		if err := scan(dest...); err != nil {
 			return err
 		}
-		e := Entry{Node: row.node(m.space.id, m.folder.Place, m.id())}
-		last = e.Key(m.filter.Order)
-		if read++; read == 1 {
-			first = last
+		b.rows++
+		if row.id != b.id {
+			b.finish()
+			b.start(row.node(m.space.id, m.folder.Place, m.id()))
 		}
-		if m.filter.Skip == nil || !m.filter.Skip(e.Name) {
-			page = append(page, e)
+		if len(mode) > 0 {
+			b.lock(end, string(mode) == string(lockns.Exclusive))
 		}
 		return nil
 	})
-	if err == nil && m.filter.States && len(page) > start {
-		where, args := q.between(first, last)
-		err = m.t.fillStates(m.space, m.folder, page[start:], membersIn{folders, where, args}, m.shown)
+	if err != nil {
+		return b.page, b.last, false, err
 	}
-	return page, last, read == m.limit-start, err
+	more = b.rows == rows
+	if more && m.direct && b.finished == 0 {
+		b.decides, err = m.lastEnd(b.next.Place.Root) // more locks on one member than rows
+		b.finish()
+	} else if !more || !m.direct {
+		b.finish()
+	}
+	return b.page, b.last, more, err
+}
+
+// listBatch takes the rows of a batch: of each member one, or one for each lock on
+// it.
+type listBatch struct {
+	m        *lister
+	limit    int // of members
+	rows     int
+	finished int
+	page     []Entry
+	last     ListKey // of the last member finished
+
+	id      int64 // of the member that rows are read of, 0 before the first
+	next    Entry
+	decides int64 // its lock that does: see lockRank
+}
+
+func (b *listBatch) start(n Node) { b.id, b.next, b.decides = n.ID(), Entry{Node: n}, 0 }
+
+func (b *listBatch) lock(end sql.NullInt64, exclusive bool) {
+	b.decides = max(b.decides, lockRank(end, exclusive))
+}
+
+// finish adds the member whose rows have been read.
+func (b *listBatch) finish() {
+	if b.id == 0 || b.finished == b.limit {
+		return
+	}
+	b.finished++
+	b.last = b.next.Key(b.m.filter.Order)
+	if b.m.filter.Skip != nil && b.m.filter.Skip(b.next.Name) {
+		return
+	}
+	if b.m.filter.States {
+		b.next.State = b.m.state(b.next.Place, b.decides)
+	}
+	b.page = append(b.page, b.next)
+}
+
+// noEnd is the end of a lock without one: it is later than any.
+const noEnd = 1<<62 - 1
+
+// lockRank orders the locks on a member: the one that ends last decides how it is
+// locked, an exclusive one before a shared one that ends with it. 0 is no lock.
+func lockRank(end sql.NullInt64, exclusive bool) int64 {
+	if !end.Valid {
+		end.Int64 = noEnd
+	}
+	return 2*end.Int64 + int64(btoi(exclusive))
+}
+
+// lastEnd is the rank of the lock that decides how a member is locked.
+func (m *lister) lastEnd(id lockns.Root) (rank int64, err error) {
+	column := `root_file_id`
+	if id.Kind == lockns.FolderRoot {
+		column = `root_folder_id`
+	}
+	err = m.t.rows(`SELECT timeout_at, mode = 'exclusive' FROM resource_locks WHERE `+column+` = ?`, []any{id.ID}, func(scan func(...any) error) error {
+		var end sql.NullInt64
+		var exclusive bool
+		err := scan(&end, &exclusive)
+		rank = max(rank, lockRank(end, exclusive))
+		return err
+	})
+	return rank, err
+}
+
+// prepare finds out how states are told.
+func (m *lister) prepare() (err error) {
+	if !m.filter.States || m.shown != nil {
+		return nil
+	}
+	above, err := m.t.covering(m.space, m.folder.Place)
+	if err != nil {
+		return err
+	}
+	m.shown = projectionOf(above)
+	m.direct, err = m.t.anyBelow(m.space, m.folder.Place)
+	return err
+}
+
+// state is how a member is locked, by the lock on it that decides and the locks
+// above, or by the projection of all.
+func (m *lister) state(p lockns.Place, rank int64) lockns.State {
+	if rank != 0 {
+		l := lockns.ProjectedRoot{Place: p, Depth: lockns.Resource, Mode: lockns.Shared}
+		if rank&1 == 1 {
+			l.Mode = lockns.Exclusive
+		}
+		if end := rank >> 1; end != noEnd {
+			l.ExpiresAt = fromMicros(end)
+		}
+		if s, active := l.Direct(m.t.now); active {
+			return s
+		}
+	}
+	return m.shown.State(p, m.t.now)
 }
 
 // id is that of the folder's row.
@@ -178,6 +295,16 @@ func (m *lister) query(folders bool) listQuery {
 	}
 	if folders {
 		q.columns, q.from = folderColumns, ` FROM folders f WHERE f.parent_id = ?`
+	}
+	if !m.direct {
+		return q
+	}
+	// Each member comes with the locks on it, from an index that has all of it, so that
+	// a list with a lock on each costs little more than one without.
+	q.columns += `, l.timeout_at, l.mode`
+	q.from = ` FROM files f LEFT JOIN resource_locks l ON l.root_file_id = f.id WHERE f.folder_id = ?`
+	if folders {
+		q.from = ` FROM folders f LEFT JOIN resource_locks l ON l.root_folder_id = f.id WHERE f.parent_id = ?`
 	}
 	return q
 }
@@ -229,14 +356,4 @@ func (q listQuery) after(k ListKey) (string, []any) {
 		return q.compare(`<`, k)
 	}
 	return q.compare(`>`, k)
-}
-
-// between is the condition for what is from first to last, both included.
-func (q listQuery) between(first, last ListKey) (string, []any) {
-	if q.descending {
-		first, last = last, first
-	}
-	from, args := q.compare(`>=`, first)
-	to, more := q.compare(`<=`, last)
-	return from + to, append(args, more...)
 }

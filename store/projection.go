@@ -5,7 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -30,6 +30,10 @@ type projector struct {
 	instance string       // names this database in a cache that several share
 	max      int          // maxProjected, but for tests
 	told     atomic.Int64 // when a fault was last logged, UTC microseconds
+	// crowded has the generation at which a workspace had more than max locks, so
+	// that they are not counted again for every page of a list. Those that expire
+	// move no generation; the indexed queries answer as well.
+	crowded sync.Map // lockns.Workspace to int64
 }
 
 func newProjector(c cache.Cache) projector {
@@ -124,20 +128,12 @@ func projected(locks []lockns.Lock) []lockns.ProjectedRoot {
 	return roots
 }
 
-// membersIn are the members of a folder, of one kind, for which a condition on their
-// row f is true.
-type membersIn struct {
-	folders bool
-	where   string
-	args    []any
-}
-
-// fillStates says of a page of members how each is locked: by the projection, or
-// without one by the locks above and those rooted on them, which is one query for
-// each.
-func (t *tx) fillStates(sp *space, folder *Node, page []Entry, in membersIn, p *lockns.Projection) error {
+// fillStates says of a page of members, of one kind, how each is locked: by the
+// projection, or without one by the locks above and those rooted on them, which is
+// one query for each.
+func (t *tx) fillStates(sp *space, folder *Node, page []Entry, from cursor, to string, p *lockns.Projection) error {
 	if p == nil {
-		roots, err := t.memberRoots(sp, folder, in)
+		roots, err := t.memberRoots(sp, folder, from, to)
 		if err != nil {
 			return err
 		}
@@ -149,9 +145,9 @@ func (t *tx) fillStates(sp *space, folder *Node, page []Entry, in membersIn, p *
 	return nil
 }
 
-// memberRoots are the active lock roots that decide how members of a folder are
+// memberRoots are the active lock roots that decide how the members of a page are
 // locked.
-func (t *tx) memberRoots(sp *space, folder *Node, in membersIn) ([]lockns.ProjectedRoot, error) {
+func (t *tx) memberRoots(sp *space, folder *Node, from cursor, to string) ([]lockns.ProjectedRoot, error) {
 	above, err := t.covering(sp, folder.Place)
 	if err != nil {
 		return nil, err
@@ -164,12 +160,12 @@ func (t *tx) memberRoots(sp *space, folder *Node, in membersIn) ([]lockns.Projec
 	const columns = `SELECT f.id, l.depth, l.mode, l.timeout_at FROM `
 	query, place := columns+`files f CROSS JOIN resource_locks l
 ON l.namespace_id = ? AND l.root_kind = 'file' AND l.root_file_id = f.id WHERE f.folder_id = ?`, folder.Place.File
-	if in.folders {
+	if from.folders {
 		query, place = columns+`folders f CROSS JOIN resource_locks l
 ON l.namespace_id = ? AND l.root_kind = 'folder' AND l.root_folder_id = f.id WHERE f.parent_id = ?`, folder.Place.Folder
 	}
-	args := slices.Concat([]any{sp.id, sp.folderID(folder)}, in.args, []any{micros(t.now)})
-	err = t.rows(query+in.where+activeLocks, args, func(scan func(...any) error) error {
+	args := []any{sp.id, sp.folderID(folder), from.after, to, micros(t.now)}
+	err = t.rows(query+` AND f.name_key > ? AND f.name_key <= ?`+activeLocks, args, func(scan func(...any) error) error {
 		var id int64
 		var r lockns.ProjectedRoot
 		var end sql.NullInt64
@@ -201,13 +197,21 @@ func (s *Store) projection(ctx context.Context, ws lockns.Workspace) (*lockns.Pr
 		return nil, err
 	}
 	for try := 1; ; try++ {
+		if at, known := s.projections.crowded.Load(ws); known && at == key.Generation {
+			return nil, nil
+		}
 		if p := s.cached(ctx, key); p != nil {
 			return p, nil
 		}
 		p, err := s.loadProjection(ctx, key)
-		if err != nil || p == nil {
+		if err != nil {
 			return nil, err
 		}
+		if p == nil {
+			s.projections.crowded.Store(ws, key.Generation)
+			return nil, nil
+		}
+		s.projections.crowded.Delete(ws)
 		if err := s.at(ctx, Projecting); err != nil {
 			return nil, err
 		}

@@ -373,3 +373,23 @@ func (s *spy) reset() {
 	defer s.mu.Unlock()
 	s.gets, s.puts = nil, nil
 }
+
+// TestCrowdedIsFoundOnce: that a workspace has too many locks for a projection is
+// found out once for a generation; until it moves nothing is counted or looked up
+// again.
+func TestCrowdedIsFoundOnce(t *testing.T) {
+	f, spy := newSpied(t)
+	f.mkdir("/d")
+	f.mkdir("/other")
+	f.SetMaxProjected(0)
+	for n, path := range []string{"/d", "/other"} {
+		f.lock(path, lockns.Resource)
+		for range 3 {
+			wantEqual(t, "state", f.stateAt(path), "direct exclusive 60m")
+			wantEqual(t, "look-ups", len(spy.gets), n+1)
+		}
+	}
+	f.SetMaxProjected(4096)
+	wantEqual(t, "state", f.stateAt("/d"), "direct exclusive 60m")
+	wantEqual(t, "fills", len(spy.puts), 1)
+}

@@ -346,8 +346,7 @@ func (t *tx) fill(sp *space, folder Entry, page []Entry, from cursor, to string,
 		fillLocks(page, locks)
 	}
 	if want.States {
-		in := membersIn{from.folders, ` AND f.name_key > ? AND f.name_key <= ?`, []any{from.after, to}}
-		return t.fillStates(sp, &folder.Node, page, in, want.projection)
+		return t.fillStates(sp, &folder.Node, page, from, to, want.projection)
 	}
 	return nil
 }

@@ -218,11 +218,11 @@ CREATE INDEX resource_locks_end ON resource_locks (timeout_at, id);
 
 CREATE INDEX resource_locks_file ON resource_locks (namespace_id, root_kind, root_file_id);
 
-CREATE INDEX resource_locks_file_key ON resource_locks (root_file_id) WHERE root_file_id IS NOT NULL;
+CREATE INDEX resource_locks_file_key ON resource_locks (root_file_id, timeout_at, mode) WHERE root_file_id IS NOT NULL;
 
 CREATE INDEX resource_locks_folder ON resource_locks (namespace_id, root_kind, root_folder_id);
 
-CREATE INDEX resource_locks_folder_key ON resource_locks (root_folder_id) WHERE root_folder_id IS NOT NULL;
+CREATE INDEX resource_locks_folder_key ON resource_locks (root_folder_id, timeout_at, mode) WHERE root_folder_id IS NOT NULL;
 
 CREATE INDEX resource_locks_held ON resource_locks (holder_user_id, id);
 

@@ -33,13 +33,16 @@ type LockRoot struct {
 type LockState struct {
 	State   string    `json:"state" enum:"unlocked,direct,inherited"`
 	Mode    string    `json:"mode,omitempty" enum:"exclusive,shared" doc:"Absent when unlocked."`
-	Expires *Time     `json:"expires,omitempty" doc:"The last moment of the lock; absent when it has no end."`
+	Expires string    `json:"expires,omitempty" format:"date-time" doc:"The last moment of the lock; absent when it has no end."`
 	Root    *LockRoot `json:"root,omitempty" doc:"With inherited: where the lock is rooted, without a path; without an id too, if this login cannot open it."`
 }
 
 // lockState shows a state of the store's.
 func lockState(s lockns.State) LockState {
-	out := LockState{State: string(s.Kind), Mode: string(s.Mode), Expires: timeOrNil(s.ExpiresAt)}
+	out := LockState{State: string(s.Kind), Mode: string(s.Mode)}
+	if !s.ExpiresAt.IsZero() {
+		out.Expires = s.ExpiresAt.UTC().Format(time.RFC3339Nano) // a text, since a list has many and a Time is slow to write
+	}
 	if s.Kind == "" {
 		out.State = string(lockns.Unlocked)
 	}

@@ -1,3 +1,7 @@
+DROP INDEX resource_locks_file_key;
+DROP INDEX resource_locks_folder_key;
+CREATE INDEX resource_locks_folder_key ON resource_locks (root_folder_id) WHERE root_folder_id IS NOT NULL;
+CREATE INDEX resource_locks_file_key ON resource_locks (root_file_id) WHERE root_file_id IS NOT NULL;
 DROP INDEX resource_locks_other_end;
 DROP INDEX resource_locks_end;
 DROP INDEX folders_modified;

@@ -67,3 +67,9 @@ CREATE INDEX files_modified ON files (folder_id, modified_at, id);
 CREATE INDEX folders_modified ON folders (parent_id, modified_at, id) WHERE parent_id IS NOT NULL;
 CREATE INDEX resource_locks_end ON resource_locks (timeout_at, id);
 CREATE INDEX resource_locks_other_end ON resource_locks (origin, timeout_at, id) WHERE origin <> 'webdav';
+
+-- How the members of a folder are locked, for lists, from the index alone.
+DROP INDEX resource_locks_folder_key;
+DROP INDEX resource_locks_file_key;
+CREATE INDEX resource_locks_folder_key ON resource_locks (root_folder_id, timeout_at, mode) WHERE root_folder_id IS NOT NULL;
+CREATE INDEX resource_locks_file_key ON resource_locks (root_file_id, timeout_at, mode) WHERE root_file_id IS NOT NULL;
