@@ -19,7 +19,7 @@ import (
 type options struct {
 	rounds    int
 	slice     time.Duration // of one round of one figure on one server
-	listing   time.Duration // of a round of listing beside a LOCK a second
+	listing   time.Duration // of a round of listing beside a LOCK a second, or what is locked
 	limit     time.Duration // of the whole run
 	clients   []int
 	entries   []int          // sizes of the folders that are listed; the first is listed beside the locks too
@@ -142,6 +142,9 @@ func (o *options) run(ctx context.Context) (_ *report, err error) {
 	}
 	if o.only == nil {
 		if r.locks, r.beside, err = o.compareLocks(ctx); err != nil {
+			return r, err
+		}
+		if r.states, err = o.compareStates(ctx); err != nil {
 			return r, err
 		}
 		if o.bigBytes > 0 {

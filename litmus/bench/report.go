@@ -103,11 +103,12 @@ type report struct {
 	rows   []row
 	locks  []row // a column for each number of locks
 	beside []row // without and with a LOCK a second
+	states []row // of a folder without and with a lock on each file
 	big    []big
 }
 
 // all are the rows of every part.
-func (r *report) all() []row { return slices.Concat(r.rows, r.locks, r.beside) }
+func (r *report) all() []row { return slices.Concat(r.rows, r.locks, r.beside, r.states) }
 
 // faults lists what makes the run fail: a figure of Holdfast that has failures or is missing, and speed
 // that falls with the number of locks or beside changes of them. What goes wrong on the other server is its own affair; the notes
@@ -121,7 +122,12 @@ func (r *report) faults() []string {
 			}
 		}
 	}
-	return append(append(faults, losses(r.locks, leastScale)...), losses(r.beside, leastBeside)...)
+	return slices.Concat(faults, losses(r.locks, leastScale), losses(r.beside, leastBeside), losses(r.listsOfStates(), leastStates))
+}
+
+// listsOfStates are the rows of lists that say of each entry how it is locked, and no more of its lock.
+func (r *report) listsOfStates() []row {
+	return slices.DeleteFunc(slices.Clone(r.states), func(row row) bool { return !strings.HasPrefix(row.figure, "API") })
 }
 
 // losses lists the rows whose later targets keep less than a share of the first one's speed.
@@ -184,6 +190,14 @@ func (r *report) markdown(w io.Writer) {
 	if len(r.beside) > 0 {
 		fmt.Fprintf(w, "\nHoldfast with %s, without and with a client that locks once a second; 1 is no difference.\n", lockCount(r.o.most()))
 		table(w, r.beside, (*row).against, "figure", "clients", "quiet", "locking", "ratio")
+	}
+	if len(r.states) > 0 {
+		fmt.Fprintf(w, "\nHoldfast listing a folder without locks, and with one on each file; 1 is no difference. PROPFIND shows each lock as a whole.\n")
+		header := []string{"figure", "clients"}
+		for _, t := range r.states[0].targets {
+			header = append(header, t.name)
+		}
+		table(w, r.states, (*row).against, append(header, "ratio")...)
 	}
 	if len(r.big) > 0 {
 		fmt.Fprintf(w, "\nOne body of %d MiB, streamed:\n\n", r.o.bigBytes>>20)

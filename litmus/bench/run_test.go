@@ -46,9 +46,9 @@ func TestRun(t *testing.T) {
 		}
 	}
 	figures, locks := len(o.figures(t.Context()))*len(o.clients), len(o.lockFigures(t.Context()))*len(o.clients)
-	if len(r.rows) != figures || len(r.locks) != locks || len(r.beside) != len(o.clients) || len(r.big) != 2 {
-		t.Errorf("%d rows, %d with locks, %d beside changes, %d large bodies; want %d, %d, %d, 2",
-			len(r.rows), len(r.locks), len(r.beside), len(r.big), figures, locks, len(o.clients))
+	if len(r.rows) != figures || len(r.locks) != locks || len(r.beside) != len(o.clients) || len(r.states) != 2*len(o.clients) || len(r.big) != 2 {
+		t.Errorf("%d rows, %d with locks, %d beside changes, %d of states, %d large bodies; want %d, %d, %d, %d, 2",
+			len(r.rows), len(r.locks), len(r.beside), len(r.states), len(r.big), figures, locks, len(o.clients), 2*len(o.clients))
 	}
 	checkReport(t, r)
 }
@@ -73,7 +73,7 @@ func checkReport(t *testing.T, r *report) {
 			t.Errorf("not JSON: %s", line)
 		}
 	}
-	if want := 1 + 2*len(r.rows) + 3*len(r.locks) + 2*len(r.beside) + len(r.big); lines != want {
+	if want := 1 + 2*len(r.rows) + 3*len(r.locks) + 2*len(r.beside) + 2*len(r.states) + len(r.big); lines != want {
 		t.Errorf("%d lines, want %d", lines, want)
 	}
 }
