@@ -134,6 +134,11 @@
 // A page of the trash looks at as many entries as it may have items, and leaves out
 // what is not for this login, so that it costs the same however much that is.
 //
+// What is in a folder is listed with folders first, by name (in the order of Unicode
+// code points, of normal form C), size or modification time. How each is locked is for
+// show; above 4,096 locks in a workspace it is read with the entries. A search looks
+// at names without regard to case, in any script, and says whether it is complete.
+//
 // # Failures
 //
 // All are problem documents (RFC 9457) with a code that programs can rely on. One
