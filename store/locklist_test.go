@@ -262,6 +262,7 @@ func TestLocksByIndex(t *testing.T) {
 		rooted   = "INDEX resource_locks_file (namespace_id=? AND root_kind=? AND root_file_id=?)"
 		timeout  = "INDEX resource_locks_timeout (namespace_id=? AND timeout_at<?)"
 		over     = "INDEX resource_locks_holder (holder_user_id=? AND timeout_at<?)"
+		overOn   = "INDEX resource_locks_file_key (root_file_id=? AND timeout_at<?)"
 
 		ends     = "INDEX resource_locks_end (timeout_at>? AND timeout_at<?)"
 		endsHere = "INDEX resource_locks_timeout (namespace_id=? AND timeout_at>? AND timeout_at<?)"
@@ -290,7 +291,7 @@ func TestLocksByIndex(t *testing.T) {
 		{"the root", store.LockFilter{Under: &root}, listed, timeout},
 		{"a folder", store.LockFilter{Under: &folder}, ancestry, ancestry},
 		{"a folder in its workspace, holder and origin", store.LockFilter{Workspace: &here, Under: &folder, Holder: 1, Origin: lockns.WOPI}, ancestry, ancestry},
-		{"a file", store.LockFilter{Under: &leaf}, rooted, timeout},
+		{"a file", store.LockFilter{Under: &leaf}, rooted, overOn},
 		{"all by end", by(store.ByEnd, store.LockFilter{}), ends, ends},
 		{"workspace by end", by(store.ByEnd, store.LockFilter{Workspace: &here}), endsHere, endsHere},
 		{"holder by end", by(store.ByEnd, store.LockFilter{Holder: 1}), endsHeld, endsHeld},
@@ -306,7 +307,7 @@ func TestLocksByIndex(t *testing.T) {
 		{"workspace and origin by path", by(store.ByPath, store.LockFilter{Workspace: &here, Origin: lockns.WOPI}), paths, timeout},
 		{"workspace and holder by path", by(store.ByPath, store.LockFilter{Workspace: &here, Holder: 1}), holders, over},
 		{"a folder by path", by(store.ByPath, store.LockFilter{Under: &folder}), ancestry, ancestry},
-		{"a file by path", by(store.ByPath, store.LockFilter{Under: &leaf}), rooted, timeout},
+		{"a file by path", by(store.ByPath, store.LockFilter{Under: &leaf}), rooted, overOn},
 	} {
 		for i := range 4 {
 			expired, descending := i&1 != 0, i&2 != 0
