@@ -224,6 +224,12 @@ func TestDocument(t *testing.T) {
 			t.Errorf("%s is no JSON Schema of draft 2020-12: %v", name, err)
 		}
 	}
+	for _, tag := range d.root["tags"].([]any) {
+		name := tag.(object)["name"]
+		if !slices.ContainsFunc(d.operations, func(op *operation) bool { return slices.Contains(op.spec["tags"].([]any), name) }) {
+			t.Errorf("no operation has the tag %v", name)
+		}
+	}
 	text, err := json.Marshal(d.root)
 	must(t, err)
 	for _, word := range []string{"$schema", "is_" + "locked"} {

@@ -45,6 +45,7 @@ const (
 // ResourceEvent says that a member of a folder came, or got another content, other
 // properties or another name, or that it went.
 type ResourceEvent struct {
+	Event     string `json:"event" enum:"resource.changed,resource.removed" doc:"The type again, for clients that see only the data."`
 	Workspace string `json:"workspace" example:"team-3"`
 	Folder    int64  `json:"folder" doc:"The id of the folder it is, or was, in."`
 	Kind      string `json:"kind" enum:"file,folder"`
@@ -55,6 +56,7 @@ type ResourceEvent struct {
 // LockEvent says that a lock was granted, changed, moved or refreshed, or that it
 // ended.
 type LockEvent struct {
+	Event     string   `json:"event" enum:"lock.changed,lock.ended"`
 	Workspace string   `json:"workspace" example:"team-3"`
 	ID        int64    `json:"id,omitempty" doc:"The lock's; absent where its root is not what this login opens."`
 	Root      LockRoot `json:"root"`
@@ -68,6 +70,7 @@ type LockEvent struct {
 // ResetEvent says that there was more than can be told: everything is to be looked
 // at anew.
 type ResetEvent struct {
+	Event     string `json:"event" enum:"reset"`
 	Workspace string `json:"workspace" example:"team-3"`
 }
 
@@ -98,31 +101,29 @@ func (a *API) show(e store.Event) event {
 }
 
 func resourceText(e store.Event) []byte {
-	kind := eventChanged
-	out := ResourceEvent{Workspace: workspaceID(e.Workspace), Folder: e.Member.Folder, Kind: "file", ID: e.Member.ID, Name: e.Member.Name}
+	out := ResourceEvent{Event: eventChanged, Workspace: workspaceID(e.Workspace), Folder: e.Member.Folder, Kind: "file", ID: e.Member.ID, Name: e.Member.Name}
 	if e.Member.IsFolder {
 		out.Kind = "folder"
 	}
 	if out.ID == 0 {
-		kind = eventRemoved
+		out.Event = eventRemoved
 	}
-	return eventText(kind, out)
+	return eventText(out.Event, out)
 }
 
 // lockText shows an event of a lock; whole says that its root is the listener's to
 // see.
 func lockText(e store.Event, whole bool) []byte {
-	kind := eventLockEnded
-	out := LockEvent{Workspace: workspaceID(e.Workspace), Root: LockRoot{Kind: string(e.Place.Root.Kind)}}
+	out := LockEvent{Event: eventLockEnded, Workspace: workspaceID(e.Workspace), Root: LockRoot{Kind: string(e.Place.Root.Kind)}}
 	if whole {
 		out.ID, out.Root.ID = e.Lock.ID, e.Place.Root.ID
 	}
 	if now := e.Lock.Now; now != nil {
-		kind = eventLockChanged
+		out.Event = eventLockChanged
 		out.Mode, out.Depth, out.Origin = string(now.Mode), string(now.Depth), string(now.Origin)
 		out.Holder, out.Expires = now.HolderDisplay, timeOrNil(now.ExpiresAt)
 	}
-	return eventText(kind, out)
+	return eventText(out.Event, out)
 }
 
 // eventText is type and data. JSON has no line breaks, which would end the data.
@@ -178,23 +179,15 @@ func (a *API) registerEvents() {
 	}, a.follow)
 }
 
-// eventSchema describes a stream as the list of its events.
+// eventSchema describes the data of an event, as makers of clients expect it of a
+// stream: OpenAPI 3.1 has no words for its form.
 func (a *API) eventSchema() *huma.Schema {
 	schemas := a.huma.OpenAPI().Components.Schemas
-	list := &huma.Schema{Type: huma.TypeArray, Description: "Each item is an event: its fields are those of the event stream format, data holds JSON.", Items: &huma.Schema{}}
-	for _, e := range []struct {
-		kinds []any
-		data  any
-	}{
-		{[]any{eventChanged, eventRemoved}, ResourceEvent{}}, {[]any{eventLockChanged, eventLockEnded}, LockEvent{}}, {[]any{eventReset}, ResetEvent{}},
-	} {
-		data := schemas.Schema(reflect.TypeOf(e.data), true, "")
-		list.Items.OneOf = append(list.Items.OneOf, &huma.Schema{
-			Type: huma.TypeObject, Required: []string{"id", "event", "data"},
-			Properties: map[string]*huma.Schema{"id": {Type: huma.TypeString}, "event": {Type: huma.TypeString, Enum: e.kinds}, "data": data},
-		})
+	one := &huma.Schema{Description: "The data of each event. Its id is for Last-Event-ID."}
+	for _, data := range []any{ResourceEvent{}, LockEvent{}, ResetEvent{}} {
+		one.OneOf = append(one.OneOf, schemas.Schema(reflect.TypeOf(data), true, ""))
 	}
-	return list
+	return one
 }
 
 // follow answers with a stream.
@@ -273,7 +266,7 @@ func (f *follower) catchUp(ctx context.Context, out *eventWriter, since store.Ev
 }
 
 func (f *follower) reset() []byte {
-	return eventText(eventReset, ResetEvent{workspaceID(f.ws)})
+	return eventText(eventReset, ResetEvent{eventReset, workspaceID(f.ws)})
 }
 
 // stream hands on events until the client leaves, loses access or is too slow, its

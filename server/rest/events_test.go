@@ -88,7 +88,11 @@ func (s *stream) read(ids chan<- string) {
 	}
 }
 
-// next is the next event, as "kind data" without the workspace.
+// eventSchema is where the document describes the data of events.
+var eventSchema = pointer("paths", "/workspaces/{workspace}/events", "get", "responses", "200", "content", "text/event-stream", "schema")
+
+// next is the next event, as "kind data" without what says the kind again, and the
+// workspace.
 func (s *stream) next() string {
 	s.t.Helper()
 	select {
@@ -99,6 +103,13 @@ func (s *stream) next() string {
 		s.last = e.id
 		var data map[string]any
 		must(s.t, json.Unmarshal([]byte(e.data), &data))
+		if data["event"] != e.kind {
+			s.t.Errorf("event %s says it is %v", e.kind, data["event"])
+		}
+		for _, c := range theDocument().checkBody(eventSchema, []byte(e.data)) {
+			s.t.Error(c)
+		}
+		delete(data, "event")
 		delete(data, "workspace")
 		text, err := json.Marshal(data)
 		must(s.t, err)

@@ -187,6 +187,7 @@ export type Lock = {
 
 export type LockEvent = {
     depth?: 'resource' | 'infinity';
+    event: 'lock.changed' | 'lock.ended';
     /**
      * The last moment of the lock; absent when it has no end. It may end then without an event.
      */
@@ -645,6 +646,7 @@ export type RenewNamedLockRequest = {
 };
 
 export type ResetEvent = {
+    event: 'reset';
     workspace: string;
 };
 
@@ -683,6 +685,10 @@ export type Resource = {
 };
 
 export type ResourceEvent = {
+    /**
+     * The type again, for clients that see only the data.
+     */
+    event: 'resource.changed' | 'resource.removed';
     /**
      * The id of the folder it is, or was, in.
      */
@@ -5126,21 +5132,9 @@ export type EventsError = EventsErrors[keyof EventsErrors];
 
 export type EventsResponses = {
     /**
-     * Each item is an event: its fields are those of the event stream format, data holds JSON.
+     * The data of each event. Its id is for Last-Event-ID.
      */
-    200: Array<{
-        data: ResourceEvent;
-        event: 'resource.changed' | 'resource.removed';
-        id: string;
-    } | {
-        data: LockEvent;
-        event: 'lock.changed' | 'lock.ended';
-        id: string;
-    } | {
-        data: ResetEvent;
-        event: 'reset';
-        id: string;
-    }>;
+    200: ResourceEvent | LockEvent | ResetEvent;
 };
 
 export type EventsResponse = EventsResponses[keyof EventsResponses];

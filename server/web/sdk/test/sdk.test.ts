@@ -118,3 +118,43 @@ test("the caller's own locks, page by page", async () => {
   } while (cursor);
   assert.deepEqual(paths.filter((path) => path !== "/plan ä.txt"), ["/a", "/b", "/c"]);
 });
+
+test("a folder, and what happens in it", { timeout: 30_000 }, async () => {
+  const client = await program("events");
+  const workspace = await api.getWorkspace({ client, path: { workspace: "personal" } });
+  assert.ok(workspace.data);
+  const { root } = workspace.data;
+
+  const stop = new AbortController();
+  let follows = () => {};
+  const following = new Promise<void>((resolve) => (follows = resolve));
+  const { stream } = await api.events({
+    client, path: { workspace: "personal" }, signal: stop.signal, sseMaxRetryAttempts: 1,
+    onSseEvent: () => follows(), // the first says from where on events are told
+  });
+  let next = stream.next();
+  await following;
+  const created = await api.createFile({ client, path: { id: root }, query: { name: "news" }, body: new Blob(["news"]) });
+  assert.ok(created.data);
+  const { id } = created.data;
+  await lockByWebDAV("/news");
+  const seen: string[] = [];
+  for (let locked = false; !locked; next = stream.next()) {
+    const { value: event, done } = await next;
+    assert.ok(!done);
+    if (event.event === "resource.changed") {
+      assert.deepEqual([event.folder, event.kind, event.id, event.name], [root, "file", id, "news"]);
+    } else {
+      assert.equal(event.event, "lock.changed");
+      assert.deepEqual([event.root.id, event.origin, event.mode], [id, "webdav", "exclusive"]);
+      locked = true;
+    }
+    seen.push(event.event);
+  }
+  stop.abort();
+  assert.deepEqual(new Set(seen), new Set(["resource.changed", "lock.changed"]));
+
+  const { data } = await api.listChildren({ client, path: { id: root }, query: { sort: "name", order: "desc", limit: 2 } });
+  assert.deepEqual(data?.items.map((item) => [item.name, item.lock_state.state]), [["plan ä.txt", "direct"], ["news", "direct"]]);
+  assert.ok(data?.next);
+});
