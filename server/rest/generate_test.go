@@ -35,13 +35,19 @@ var neverSucceeds = map[string]string{
 //
 // Each operation's row in testdata/access.txt is where its requests start from, so
 // that they name things that are there. HOLDFAST_API_SEED repeats a run,
-// HOLDFAST_API_ROUNDS is how many right requests each operation gets. With -short
-// one flaw of four is tried.
+// HOLDFAST_API_ROUNDS is how many right requests each operation gets from who may do
+// everything, and as many from others. Of HOLDFAST_API_FLAWS flaws one is tried, by
+// chance: of 2, with -short of 4; 1 tries all.
 func TestGeneratedRequests(t *testing.T) {
 	s := newScene(t)
 	g := newGenerator(t, s)
-	rounds := int(envNumber(t, "HOLDFAST_API_ROUNDS", 12))
-	t.Logf("HOLDFAST_API_SEED=%d HOLDFAST_API_ROUNDS=%d", g.seed, rounds)
+	rounds := int(envNumber(t, "HOLDFAST_API_ROUNDS", 8))
+	g.of = 2
+	if testing.Short() {
+		g.of = 4
+	}
+	g.of = int(envNumber(t, "HOLDFAST_API_FLAWS", uint64(g.of)))
+	t.Logf("HOLDFAST_API_SEED=%d HOLDFAST_API_ROUNDS=%d HOLDFAST_API_FLAWS=%d", g.seed, rounds, g.of)
 	for _, row := range accessRows(t) {
 		t.Run(row.op.id, func(t *testing.T) {
 			s.world.t = t
@@ -71,7 +77,7 @@ type generator struct {
 	d    *document
 	rnd  *rand.Rand
 	seed uint64
-	all  bool // try every flaw, even with -short
+	of   int // how many flaws one is tried of
 	sent int
 
 	// Of the operation at work:
@@ -86,7 +92,7 @@ type generator struct {
 func newGenerator(t *testing.T, s *scene) *generator {
 	seed := envNumber(t, "HOLDFAST_API_SEED", 1)
 	s.people["root"] = s.person("root", true)
-	return &generator{s: s, d: theDocument(), rnd: rand.New(rand.NewPCG(seed, 0)), seed: seed}
+	return &generator{of: 1, s: s, d: theDocument(), rnd: rand.New(rand.NewPCG(seed, 0)), seed: seed}
 }
 
 // attempt is a request to be sent.
@@ -116,7 +122,7 @@ func (g *generator) try(row *accessRow, rounds int) {
 		g.judge(a)
 	}
 	for _, spoil := range g.flaws() {
-		if testing.Short() && !g.all && g.rnd.IntN(4) > 0 {
+		if g.rnd.IntN(g.of) > 0 {
 			continue
 		}
 		a := g.start()
