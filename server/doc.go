@@ -55,7 +55,8 @@
 // how long compressed answers are and chooses part of them can find out the rest.
 // What is secret in them are lock tokens, and a token is of use to its holder only;
 // no page of another origin can make a browser ask for a listing without a
-// preflight.
+// preflight. Of the API only lists of files and searches are compressed: they have
+// no such secret, and a browser sends its session with no request of another site.
 //
 // # TLS
 //

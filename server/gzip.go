@@ -20,11 +20,12 @@ var zippers = sync.Pool{New: func() any {
 }}
 
 // compressed is the ResponseWriter of a door whose client takes gzip (RFC 9110
-// section 12.5.3). XML of gzipMin bytes and more is compressed on its way; the
-// first bytes, and the status, wait until it is known which it is. Whatever else
-// passes through.
+// section 12.5.3). Of the answers that are the server's own, those of gzipMin bytes
+// and more are compressed on their way; the first bytes, and the status, wait until
+// it is known which it is. Whatever else passes through.
 type compressed struct {
 	http.ResponseWriter
+	own     func(http.Header) bool
 	holding bool // the answer may be compressed, and nothing of it is sent yet
 	status  int
 	held    []byte
@@ -39,22 +40,35 @@ func compressing(w http.ResponseWriter, r *http.Request) (wrapped http.ResponseW
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return w, func() {}
 	}
+	return compressingOwn(w, r, isOwnXML)
+}
+
+// compressingJSON is compressing for an operation of the API whose answers may be
+// compressed: see rest.Options.Compress.
+func compressingJSON(w http.ResponseWriter, r *http.Request) (wrapped http.ResponseWriter, end func()) {
+	return compressingOwn(w, r, isOwnJSON)
+}
+
+func compressingOwn(w http.ResponseWriter, r *http.Request, own func(http.Header) bool) (wrapped http.ResponseWriter, end func()) {
 	if !takesGzip(r.Header.Values("Accept-Encoding")) {
-		return varying{w}, func() {}
+		return varying{w, own}, func() {}
 	}
-	c := &compressed{ResponseWriter: w}
+	c := &compressed{ResponseWriter: w, own: own}
 	return c, c.end
 }
 
-// varying says of XML answers that they could have been compressed.
-type varying struct{ http.ResponseWriter }
+// varying says of the server's own answers that they could have been compressed.
+type varying struct {
+	http.ResponseWriter
+	own func(http.Header) bool
+}
 
 // Unwrap lets http.ResponseController reach the writer below.
 func (v varying) Unwrap() http.ResponseWriter { return v.ResponseWriter }
 
 // WriteHeader implements http.ResponseWriter.
 func (v varying) WriteHeader(status int) {
-	if isOwnXML(v.Header()) {
+	if v.own(v.Header()) {
 		v.Header().Add("Vary", "Accept-Encoding")
 	}
 	v.ResponseWriter.WriteHeader(status)
@@ -66,7 +80,7 @@ func (c *compressed) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 // WriteHeader implements http.ResponseWriter.
 func (c *compressed) WriteHeader(status int) {
 	h := c.Header()
-	if status < 200 || c.status != 0 || !isOwnXML(h) {
+	if status < 200 || c.status != 0 || !c.own(h) {
 		c.ResponseWriter.WriteHeader(status)
 		return
 	}
@@ -140,6 +154,12 @@ func (c *compressed) end() {
 func isOwnXML(h http.Header) bool {
 	mediaType, _, _ := strings.Cut(h.Get("Content-Type"), ";")
 	return (mediaType == "application/xml" || mediaType == "text/xml") && h.Get("Content-Encoding") == ""
+}
+
+// isOwnJSON reports whether an answer is JSON and no problem document.
+func isOwnJSON(h http.Header) bool {
+	mediaType, _, _ := strings.Cut(h.Get("Content-Type"), ";")
+	return mediaType == "application/json" && h.Get("Content-Encoding") == ""
 }
 
 // takesGzip reads Accept-Encoding: gzip must be taken, and liked no less than

@@ -2,6 +2,7 @@ package server
 
 import (
 	"compress/gzip"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -86,6 +87,48 @@ func TestWhatIsNotCompressed(t *testing.T) {
 		if resp.Header.Get("Content-Encoding") != "" || body != c.want || resp.Header.Get("ETag") == "" || c.method == "HEAD" && resp.ContentLength != int64(len(content)) {
 			t.Errorf("%s %s: %v", c.method, c.header, resp.Header)
 		}
+	}
+}
+
+// TestListsOfTheAPIAreCompressed: lists of files and searches, to who takes gzip, and
+// nothing else of the API.
+func TestListsOfTheAPIAreCompressed(t *testing.T) {
+	v := serve(t, nil)
+	v.fill("/dav/d/", 50)
+	v.want(201, call{method: "PUT", target: "/dav/data.json", body: `"` + strings.Repeat("x", 5000) + `"`, headers: []string{"Content-Type: application/json"}})
+	id := func(path string) int64 {
+		t.Helper()
+		var r struct{ ID int64 }
+		_, body := v.want(200, call{method: "GET", target: "/api/v1/workspaces/personal/resource?path=" + path})
+		if err := json.Unmarshal([]byte(body), &r); err != nil {
+			t.Fatal(err)
+		}
+		return r.ID
+	}
+	list := fmt.Sprintf("/folders/%d/children", id("/d"))
+	for path, zipped := range map[string]bool{
+		list + "?limit=50": true, "/workspaces/personal/search?q=report": true, list + "?limit=1": false,
+		fmt.Sprintf("/files/%d/content", id("/data.json")): false, "/openapi.json": false,
+	} {
+		resp, plain := v.want(200, call{method: "GET", target: "/api/v1" + path})
+		varies := slices.Contains(resp.Header.Values("Vary"), "Accept-Encoding")
+		if resp.Header.Get("Content-Encoding") != "" || zipped && !varies {
+			t.Errorf("%s, plain: %v", path, resp.Header)
+		}
+		resp, body := v.want(200, call{method: "GET", target: "/api/v1" + path, headers: []string{"Accept-Encoding: gzip"}})
+		if got := resp.Header.Get("Content-Encoding") == "gzip"; got != zipped {
+			t.Fatalf("%s: compressed %v: %v", path, got, resp.Header)
+		}
+		if zipped {
+			body = unzip(t, body)
+		}
+		if body != plain {
+			t.Errorf("%s: %d bytes, not %d", path, len(body), len(plain))
+		}
+	}
+	resp, _ := v.want(404, call{method: "GET", target: "/api/v1/folders/99/children", headers: []string{"Accept-Encoding: gzip"}})
+	if resp.Header.Get("Content-Encoding") != "" || resp.Header.Get("Content-Type") != "application/problem+json" {
+		t.Errorf("a refusal: %v", resp.Header)
 	}
 }
 

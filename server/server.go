@@ -126,6 +126,7 @@ func (s *Server) assemble() {
 		Public:       s.origins.own(),
 		Mounts:       s.apiMounts,
 		Identified:   identified,
+		Compress:     compressingJSON,
 		BlockedNames: s.cfg.BlockedNames,
 		LockMax:      time.Duration(s.cfg.LockMax),
 		MaxBody:      int64(s.cfg.MaxBody),

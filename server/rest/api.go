@@ -44,6 +44,10 @@ type Options struct {
 	Mounts func(r *http.Request, in auth.Login) ([]Mounted, error)
 	// Identified is told who sends a request, for the access line.
 	Identified func(w http.ResponseWriter, user string)
+	// Compress wraps the ResponseWriter of an operation whose answers may be
+	// compressed for a client that asks for it, and gives what ends the answer; nil
+	// compresses none.
+	Compress func(http.ResponseWriter, *http.Request) (http.ResponseWriter, func())
 	// BlockedNames can be neither seen nor made.
 	BlockedNames []string
 	// LockMax is the longest time of a lock that has an end.
@@ -235,6 +239,25 @@ func (a *API) login(r *http.Request) (Caller, error) {
 }
 
 var errLogin = auth.ErrCredentials
+
+// compressed marks an operation whose answers may be compressed. The length of a
+// compressed answer tells who reads the line whether a text that they brought into it
+// is like another one there (the BREACH attack). So only lists of files are: what they
+// show opens nothing, and pages of other sites, which could make a browser ask again
+// and again, do not get its session sent along.
+func (a *API) compressed(op huma.Operation) huma.Operation {
+	if a.o.Compress == nil {
+		return op
+	}
+	op.Middlewares = append(op.Middlewares, func(ctx huma.Context, next func(huma.Context)) {
+		r, w := humamux.Unwrap(ctx)
+		r = r.WithContext(ctx.Context())
+		w, end := a.o.Compress(w, r)
+		next(humamux.NewContext(ctx.Operation(), r, w))
+		end() // not when next panics: a broken answer must not look whole
+	})
+	return op
+}
 
 // raw is the request below an operation that streams.
 type raw struct {

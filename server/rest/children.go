@@ -20,10 +20,10 @@ type childrenInput struct {
 var listOrders = map[string]store.ListOrder{"name": store.ByName, "size": store.BySize, "modified": store.ByModified}
 
 func (a *API) registerChildren() {
-	register(a, Files, huma.Operation{
+	register(a, Files, a.compressed(huma.Operation{
 		OperationID: "listChildren", Method: http.MethodGet, Path: "/folders/{id}/children", Tags: []string{"Files"},
 		Summary: "List what is in a folder", Errors: []int{http.StatusNotFound},
-	}, a.children)
+	}), a.children)
 }
 
 func (a *API) children(ctx context.Context, who *Caller, in *childrenInput) (*struct{ Body Page[Resource] }, error) {

@@ -33,12 +33,12 @@ type Found struct {
 }
 
 func (a *API) registerSearch() {
-	register(a, Files, huma.Operation{
+	register(a, Files, a.compressed(huma.Operation{
 		OperationID: "search", Method: http.MethodGet, Path: "/workspaces/{workspace}/search", Tags: []string{"Files"},
 		Summary:     "Search files and folders by name, time and size",
 		Description: "Results come folder by folder, each with its path. A search looks at 100,000 files and folders at most.",
 		Errors:      []int{http.StatusNotFound},
-	}, a.search)
+	}), a.search)
 }
 
 func (a *API) search(ctx context.Context, who *Caller, in *searchInput) (*struct{ Body Found }, error) {
